@@ -1,5 +1,5 @@
 # One image for every process of Mason: the command chooses which (serve, worker, migrate, doctor, …).
-FROM node:24.21.0-bookworm-slim AS build
+FROM node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6 AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY console/package.json ./console/
@@ -8,7 +8,7 @@ COPY . .
 # traces need OpenTelemetry, an optional dependency without dependencies of others
 RUN npm run build && npm run build:console && cp -a node_modules/@opentelemetry /opentelemetry && npm prune --omit=dev
 
-FROM node:24.21.0-bookworm-slim
+FROM node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 # Node writes only to /data: the program stays root's, the process is not root.
 ENV NODE_ENV=production DATA_DIR=/data
 RUN install -d -o node -g node /data

@@ -6,7 +6,7 @@ import { preferBuild } from '../test/support/script-flags.ts'
 import { record, writeReport } from './report.ts'
 import type { Suite } from './suite.ts'
 
-/** `npm run chaos -- [suite …] [--seed N] [--scale X] [--only TEXT] [--record]`: runs the suites named, or all; `report` only draws. */
+/** `npm run chaos`: runs the suites named, or all. */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -16,11 +16,25 @@ const { values, positionals } = parseArgs({
     only: { type: 'string', multiple: true },
     /** Keeps the figures for `docs/reliability.md`. */
     record: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
   },
 })
 
 const folder = new URL('./suites/', import.meta.url)
 const known = readdirSync(folder).flatMap((file) => /^(.+)\.suite\.ts$/.exec(file)?.[1] ?? [])
+const usage = `npm run chaos -- [SUITE …] [options]
+
+Damages a running Mason on purpose and checks what has to hold: the suites named, or all (chaos/README.md). \`report\` in place
+of names only draws docs/reliability.md again, from the figures that --record has kept.
+
+  --seed N      repeats a run; without it one is drawn and printed
+  --scale X     counts and times are multiplied by it (${values.scale})
+  --only TEXT   of a table such as that of mutants, the rows whose name or file has this text; several times for several texts
+  --record      keeps the figures and draws docs/reliability.md
+  --help        prints this
+
+Suites: ${known.join(', ')}`
+
 const numberOf = (flag: string, text: string): number => {
   const value = Number(text)
   if (!Number.isFinite(value) || value < 0) throw new Error(`--${flag} wants a number, not "${text}"`)
@@ -60,6 +74,7 @@ const runSuite = async (name: string, seed: number, scale: number, signal: Abort
 }
 
 const main = async (): Promise<void> => {
+  if (values.help) return console.log(usage)
   if (positionals[0] === 'report') return writeReport()
   const unknown = positionals.filter((name) => !known.includes(name))
   if (unknown.length > 0)

@@ -1,5 +1,6 @@
-// Adds to each image tag of the Dockerfile and the compose files the digest that its registry has for it, by docker. Where
-// no image registry can be reached it changes nothing: no other digest is written.
+// Writes to each image tag of the Dockerfile and the compose files the digest that its registry has for it, by docker. Where
+// no image registry can be reached it changes nothing: no other digest is written. Those that are there now come from
+// public repositories (docs/decisions/0175): node and redis from docker-library/repo-info, pgvector from its users.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

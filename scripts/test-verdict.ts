@@ -46,16 +46,28 @@ export const readRun = (log: string): TestRun => {
   return { ...run, results: [...results.values()], running: [...running.values()] }
 }
 
+type RepeatRules = {
+  most?: number
+  mayRepeat?: (project: string) => boolean
+  /** The files in which each assertion that fails is a broken promise. */
+  invariants?: readonly string[]
+}
+
 /** The files that may run once more, alone: of at most `most`, none a unit test and none with a violated invariant. */
 export const filesToRepeat = (
   run: TestRun,
-  most = 2,
-  mayRepeat = (project: string): boolean => repeatable.includes(project),
+  { most = 2, mayRepeat = (project) => repeatable.includes(project), invariants = [] }: RepeatRules = {},
 ): FileResult[] => {
   const failed = run.results.filter((result) => failuresOf(result).length > 0)
   const isFirm = failed.some(
     (result) =>
-      !mayRepeat(result.project) || failuresOf(result).some(({ error }) => error?.includes(violated)),
+      !mayRepeat(result.project) ||
+      failuresOf(result).some(
+        // what was awaited in vain is an Error
+        ({ error = '' }) =>
+          error.includes(violated) ||
+          (invariants.includes(result.file) && error.startsWith('AssertionError')),
+      ),
   )
   return isFirm || run.unhandled.length > 0 || run.running.length > 0 || failed.length > most ? [] : failed
 }

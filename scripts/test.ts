@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { filesMarked } from '../test/support/marks.ts'
 import { filesToRepeat, readRun, type Verdict, verdictOf } from './test-verdict.ts'
 
 /**
@@ -80,7 +81,9 @@ const runVitest = async (name: string, args: readonly string[], env: NodeJS.Proc
 /** Runs tests, and those files once more, alone, that may be repeated. test:all asks it of all that failed. */
 const runTests = async (name: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Verdict> => {
   const first = await runVitest(name, args, env)
-  const repeated = isAll ? filesToRepeat(first, 20, () => true) : filesToRepeat(first)
+  const repeated = isAll
+    ? filesToRepeat(first, { most: 20, mayRepeat: () => true })
+    : filesToRepeat(first, { invariants: filesMarked('asserts: invariants') })
   if (repeated.length === 0) return verdictOf(first)
   const files = repeated.map(({ file }) => file)
   const projects = new Set(repeated.map(({ project }) => `--project=${project}`))

@@ -65,9 +65,9 @@ const goOn: Variant = async (place: Place) => {
   const database = openPostgresDatabase({ url: paymentUrlOf(place.databaseUrl), roles })
   await addBuyer(owner, tenant)
   let paymentId = ''
-  const toCall = () => ({ name: 'await_payment', arguments: JSON.stringify({ payment_id: paymentId }) })
+  const toCalls = () => [{ name: 'await_payment', arguments: JSON.stringify({ payment_id: paymentId }) }]
   const toolFolders = [fileURLToPath(new URL('../support/tools', import.meta.url))]
-  const runtime = await openRuntime(place.config, { models: noOpModels({ toCall }), toolFolders })
+  const runtime = await openRuntime(place.config, { models: noOpModels({ toCalls }), toolFolders })
   await runtime.startWorker()
   const queues = await openQueues({
     kind: 'redis',

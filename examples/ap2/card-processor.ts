@@ -1,6 +1,7 @@
 import { hashText } from '../../src/payments/mandates/tokens/encoding.ts'
 import { buildPaymentReceiptV1 } from '../../src/payments/mandates/v1/build.ts'
 import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
+import cards from './cards.json' with { type: 'json' }
 import {
   createVerifier,
   type Mandate,
@@ -9,37 +10,28 @@ import {
   signOutcome,
   toMandateParts,
 } from './mandates.ts'
-import { type Answer, fail, type Incoming, type Part, RefusalError, refuse } from './messages.ts'
-import type { Agent, Tools } from './server.ts'
+import { fail, type Handle, type Incoming, type Part, RefusalError, refuse, type Tools } from './messages.ts'
 
-type Payment = PaidUnder & {
-  id: string
-  hash: string
-  currency: string
-  payee: string
-  state: 'asking' | 'charging' | 'paid' | 'declined'
-  /** The messages with a wrong code. */
-  tries: string[]
-  /** Why it was declined. */
-  reason?: string
-  receipt: unknown
-}
+/** `tries`: the messages with a wrong code; `reason`: why it was declined. */
+type Payment = PaidUnder &
+  Record<'id' | 'hash' | 'currency' | 'payee', string> & {
+    state: 'asking' | 'charging' | 'paid' | 'declined'
+    tries: string[]
+    reason?: string
+    receipt: unknown
+  }
 
 /** The code of every challenge. */
 const otp = '123'
 const maxTries = 3
-const challenge = {
-  type: 'otp',
-  display_text:
-    'The payment method issuer sent a verification code to the phone number on file, please enter it below. It will be shared with the issuer so they can authorize the transaction.(Demo only hint: the code is 123)',
-}
-const ask = (text: string): Answer => ({
-  state: 'input-required',
+const { challenge } = cards['payment-processor']
+const ask = (text: string) => ({
+  state: 'input-required' as const,
   says: [{ text }, { data: { [keys.challenge]: challenge } }],
 })
 
 /** Charges cards for a merchant, after a code. No money moves. */
-export const createProcessor = ({ self, books, call }: Tools): Agent => {
+export const createProcessor = ({ self, books, call }: Tools): Handle => {
   const verifier = createVerifier(self, books, 'payments')
   const wallet = self.agents.credentials ?? ''
   const save = (payment: Payment, change: Partial<Payment>): Payment => {
@@ -82,7 +74,7 @@ export const createProcessor = ({ self, books, call }: Tools): Agent => {
     return refuse(declined.reason ?? '')
   }
 
-  const charge = async (message: Incoming, mandate: Mandate, payment: Payment): Promise<Answer> => {
+  const charge = async (message: Incoming, mandate: Mandate, payment: Payment) => {
     const { contextId } = message
     const parts = toMandateParts(mandate, message.get(keys.cartMandate))
     const tell = (key: string, text: string, more: Part[]) =>
@@ -96,10 +88,10 @@ export const createProcessor = ({ self, books, call }: Tools): Agent => {
     }
     const receipt = toArtifact(paid.receipt)
     await tell('receipt', texts.receipt, [...receipt, ...parts.slice(0, 1)])
-    return { state: 'completed', says: [{ text: texts.success }], artifacts: [receipt] }
+    return { state: 'completed' as const, says: [{ text: texts.success }], artifacts: [receipt] }
   }
 
-  const pay = async (message: Incoming, mandate: Mandate): Promise<Answer> => {
+  const pay = async (message: Incoming, mandate: Mandate) => {
     const known = books.get<Payment>('payments', mandate.id)
     if (known && known.hash !== mandate.hash)
       refuse(`The payment mandate ${mandate.id} was another one before.`)
@@ -120,21 +112,16 @@ export const createProcessor = ({ self, books, call }: Tools): Agent => {
     return ask(texts.wrongChallenge)
   }
 
-  return {
-    role: 'payment-processor',
-    description: 'Processes card payments on behalf of a merchant',
-    skills: [{ id: 'card-processor', name: 'Card Processor', description: 'Processes card payments' }],
-    async handle(message) {
-      const mandate = readMandate(message)
-      return pay(message, mandate).catch(async (error: unknown) => {
-        if (!(error instanceof RefusalError)) throw error
-        const known = books.get<Payment>('payments', mandate.id)
-        const receipt = known?.state === 'declined' && known.hash === mandate.hash ? known.receipt : null
-        const made = () => signOutcome(self, mandate.text, { payment_id: 'none' }, error.message)
-        const own = receipt ?? (mandate.version === '0.2' ? await made() : null)
-        error.artifacts = own ? [toArtifact(own)] : []
-        throw error
-      })
-    },
+  return async (message) => {
+    const mandate = readMandate(message)
+    return pay(message, mandate).catch(async (error: unknown) => {
+      if (!(error instanceof RefusalError)) throw error
+      const known = books.get<Payment>('payments', mandate.id)
+      const receipt = known?.state === 'declined' && known.hash === mandate.hash ? known.receipt : null
+      const made = () => signOutcome(self, mandate.text, { payment_id: 'none' }, error.message)
+      const own = receipt ?? (mandate.version === '0.2' ? await made() : null)
+      error.artifacts = own ? [toArtifact(own)] : []
+      throw error
+    })
   }
 }

@@ -1,8 +1,5 @@
-import { createPrivateKey, createPublicKey } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { createPrivateKey } from 'node:crypto'
 import { z } from 'zod'
-import type { SigningKey } from '../../src/payments/mandates/tokens/keys.ts'
 
 const jwk = z.looseObject({ kty: z.string(), crv: z.string(), x: z.string(), y: z.string() })
 
@@ -13,7 +10,7 @@ const configSchema = z.strictObject({
   port: z.int().min(0).max(65535),
   books: z.string().min(1),
   key: jwk.extend({ kid: z.string(), d: z.string() }),
-  audiences: z.array(z.string()).min(1),
+  audiences: z.tuple([z.string()], z.string()),
   trust: z.array(z.strictObject({ issuer: z.string(), kid: z.string(), roles: z.array(z.string()), jwk })),
   agents: z.record(z.string(), z.string()).default({}),
   shoppers: z.array(z.string()).default(['trusted_shopping_agent']),
@@ -25,35 +22,22 @@ const configSchema = z.strictObject({
 })
 /** The configuration of an agent, as it is in its file. */
 export type AgentConfig = z.input<typeof configSchema>
-
 /** What an agent knows of itself. */
-export type Self = z.output<typeof configSchema> & {
-  signing: SigningKey & { kid: string }
-  /** The key that others check its signatures with. */
-  publicKey: Record<string, unknown>
-  /** In seconds since 1970, by the clock of the configuration. */
-  now(): number
-}
+export type Self = ReturnType<typeof openSelf>
 
 /** Reads a configuration. Throws with the field that is wrong. */
-export const openSelf = (config: unknown): Self => {
+export const openSelf = (config: unknown) => {
   const read = configSchema.safeParse(config)
   if (!read.success) throw new Error(`the configuration is wrong: ${z.prettifyError(read.error)}`)
   const self = read.data
-  const key = createPrivateKey({ key: self.key, format: 'jwk' })
-  const { kid } = self.key
+  const { kid, kty, crv, x, y } = self.key
   const shift = self.clock === undefined ? 0 : Date.parse(self.clock) - Date.now()
   return {
     ...self,
-    signing: { key, kid },
-    publicKey: { ...createPublicKey(key).export({ format: 'jwk' }), kid, alg: 'ES256', use: 'sig' },
+    signing: { key: createPrivateKey({ key: self.key, format: 'jwk' }), kid },
+    /** The key that others check its signatures with. */
+    publicKey: { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' },
+    /** In seconds since 1970, by the clock of the configuration. */
     now: () => Math.floor((Date.now() + shift) / 1000),
   }
-}
-
-/** Of the file that `--config` names. */
-export const readConfig = (): Self => {
-  const { values } = parseArgs({ allowPositionals: true, options: { config: { type: 'string' } } })
-  if (values.config === undefined) throw new Error('name the configuration: --config FILE')
-  return openSelf(JSON.parse(readFileSync(values.config, 'utf8')))
 }

@@ -9,25 +9,21 @@ import { parseBy } from '../../src/payments/mandates/violations.ts'
 import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
 import { currency, findProduct, type Product, priceOrder, searchCatalogue } from './catalogue.ts'
 import { conclude } from './mandates.ts'
-import { type Answer, fail, type Incoming, type Part, refuse } from './messages.ts'
+import { complete, fail, type Handle, type Incoming, type Part, refuse, type Tools } from './messages.ts'
 import { type Cart, createOrders } from './orders.ts'
-import type { Agent, Tools } from './server.ts'
 
 const cartSeconds = 1800
 const methodData = { network: ['mastercard', 'paypal', 'amex'] }
 type Price = ReturnType<typeof priceOrder>
 
 /** Sells coffee makers, in AP2 0.1 and 0.2. */
-export const createMerchant = (tools: Tools): Agent => {
+export const createMerchant = (tools: Tools): Handle => {
   const { self, books } = tools
   const orders = createOrders(tools)
   const methods = Object.keys(self.agents).map((name) => ({ supported_methods: name, data: methodData }))
   const toDecimal = (minor: number): number => Number(formatMoney({ currency, minor }))
 
-  /** Gives a cart that can be paid. */
-  const sell = (parts: Part[]): Answer => ({ state: 'completed', artifacts: [parts] })
-
-  const find = (message: Incoming, query: string, isWanted: (product: Product) => boolean): Answer => {
+  const find = (message: Incoming, query: string, isWanted: (product: Product) => boolean) => {
     const known = books.list<Cart>('carts').filter(({ search }) => search === message.messageId)
     const nth = books.list('carts').length + 1
     const found = searchCatalogue(query, (one) => isWanted(one) && orders.countFree(one) > 0)
@@ -48,14 +44,14 @@ export const createMerchant = (tools: Tools): Agent => {
       const entry = { cart_id: cart.id, item_label: label, amount: toDecimal(minor), currency }
       return [{ data: isOffer ? { [keys.cartMandate]: offer() } : { [keys.cart]: entry } }]
     })
-    return { state: 'completed', artifacts }
+    return { state: 'completed' as const, artifacts }
   }
 
-  const findByIntent = (message: Incoming): Answer => {
+  const findByIntent = (message: Incoming) => {
     const intent = conclude(parseBy(intentMandateSchema, message.get(keys.intentMandate)))
     const { merchants = [], skus = [], intent_expiry: expiry, requires_refundability: refundable } = intent
     if (Date.parse(expiry) < self.now() * 1000) refuse(`The IntentMandate has expired: ${expiry}.`)
-    if (merchants.length > 0 && !merchants.includes(self.name)) return { state: 'completed' }
+    if (merchants.length > 0 && !merchants.includes(self.name)) return complete()
     const isWanted = ({ sku, refundDays }: Product) =>
       (skus.length === 0 || skus.includes(sku)) && (!refundable || refundDays > 0)
     return find(message, intent.natural_language_description, isWanted)
@@ -105,21 +101,21 @@ export const createMerchant = (tools: Tools): Agent => {
     return next
   }
 
-  const updateCart = async (message: Incoming): Promise<Answer> => {
+  const updateCart = async (message: Incoming) => {
     const order = readOrder(message)
     const risk = books.get<{ risk: unknown }>('contexts', message.contextId)?.risk
     if (risk == null) fail(`Missing risk_data for context_id: ${message.contextId}`)
     const { wire } = await priceCart(order, 'wire', async (next, { items, total }) => {
       const contents = toContents(next, items, total, order.address)
-      const claims = { issuer: self.issuer, subject: self.name, audience: self.audiences[0] ?? '' }
+      const claims = { issuer: self.issuer, subject: self.name, audience: self.audiences[0] }
       const times = { iat: self.now(), jti: randomUUID(), lifetime: cartSeconds }
       const authorization = await authorizeCart(contents, { ...claims, ...times }, self.signing)
       return { wire: { contents, merchant_authorization: authorization } }
     })
-    return sell([{ data: { [keys.cartMandate]: wire } }, { data: { [keys.riskData]: risk } }])
+    return complete({ data: { [keys.cartMandate]: wire } }, { data: { [keys.riskData]: risk } })
   }
 
-  const createCheckout = async (message: Incoming): Promise<Answer> => {
+  const createCheckout = async (message: Incoming) => {
     const cart = await priceCart(readOrder(message), 'checkout', async (next, { shipping, tax }) => {
       const { sku: id, label: title, minor: price } = findProduct(next.sku)
       const totals = { subtotal: price, fulfillment: shipping, tax, total: next.total }
@@ -139,26 +135,20 @@ export const createMerchant = (tools: Tools): Agent => {
       ...{ amount: toDecimal(cart.total), amount_cents: cart.total },
     }
     const taken = methods.map((one): Part => ({ data: { [keys.paymentMethod]: one } }))
-    return sell([{ data: { [keys.checkout]: checkout } }, ...taken])
+    return complete({ data: { [keys.checkout]: checkout } }, ...taken)
   }
 
-  return {
-    role: 'merchant',
-    description: 'Sells coffee makers',
-    skills: [{ id: 'search_catalog', name: 'Search Catalog', description: 'Finds products and sells them' }],
-    async handle(message) {
-      const { text } = message
-      const shopper =
-        message.textOf(keys.shoppingAgentId) ?? fail('Unauthorized Request: Missing shopping_agent_id.')
-      if (!self.shoppers.includes(shopper)) fail(`Unauthorized Request: Unknown agent '${shopper}'.`)
-      const has = (...names: string[]): boolean => names.some((name) => message.keys.includes(name))
-      if (has(keys.paymentMandate, keys.paymentMandateSdJwt)) return orders.pay(message)
-      if (has(keys.intentMandate)) return findByIntent(message)
-      if (has(keys.catalogSearch)) return find(message, String(message.get(keys.catalogSearch)), () => true)
-      if (text === texts.createCheckout) return createCheckout(message)
-      if (has(keys.cartId, keys.shippingAddress) || text === texts.updateCart) return updateCart(message)
-      if (text.startsWith(texts.initiate) || text === texts.completeCheckout) return orders.pay(message)
-      return refuse(`Send ${keys.intentMandate}, ${keys.catalogSearch}, ${keys.cartId} or a payment mandate.`)
-    },
+  return async (message) => {
+    const { text, has } = message
+    const shopper =
+      message.textOf(keys.shoppingAgentId) ?? fail('Unauthorized Request: Missing shopping_agent_id.')
+    if (!self.shoppers.includes(shopper)) fail(`Unauthorized Request: Unknown agent '${shopper}'.`)
+    if (has(keys.paymentMandate, keys.paymentMandateSdJwt)) return orders.pay(message)
+    if (has(keys.intentMandate)) return findByIntent(message)
+    if (has(keys.catalogSearch)) return find(message, String(message.get(keys.catalogSearch)), () => true)
+    if (text === texts.createCheckout) return createCheckout(message)
+    if (has(keys.cartId, keys.shippingAddress) || text === texts.updateCart) return updateCart(message)
+    if (text.startsWith(texts.initiate) || text === texts.completeCheckout) return orders.pay(message)
+    return refuse(`Send ${keys.intentMandate}, ${keys.catalogSearch}, ${keys.cartId} or a payment mandate.`)
   }
 }

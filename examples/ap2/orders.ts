@@ -1,64 +1,48 @@
-import { parseChain } from '../../src/payments/mandates/tokens/chain.ts'
 import { hashText } from '../../src/payments/mandates/tokens/encoding.ts'
-import { attempt } from '../../src/payments/mandates/tokens/token-error.ts'
-import { verifyCheckoutChain } from '../../src/payments/mandates/verify/chains.ts'
 import { checkPayee } from '../../src/payments/mandates/verify/payee.ts'
 import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
 import { findProduct, type Product } from './catalogue.ts'
 import {
   conclude,
   createVerifier,
+  isChain,
   type Mandate,
   type PaidUnder,
   readMandate,
   signOutcome,
   toMandateParts,
 } from './mandates.ts'
-import { type Answer, fail, type Incoming, type Part, RefusalError, refuse } from './messages.ts'
-import type { Tools } from './server.ts'
+import { type Answer, fail, type Incoming, type Part, RefusalError, refuse, type Tools } from './messages.ts'
 
-/** What a shopper may buy. Times are epoch seconds. */
-export type Cart = {
-  id: string
-  order: string
-  sku: string
-  context: string
-  /** The message that it was found for. */
-  search: string
-  /** In minor units; 0: not known yet. */
-  total: number
-  expires: number
-  /** The hash of the address that its price is for. */
-  address?: string
-  /** As it was signed, in AP2 0.1 and in 0.2. */
-  wire?: object
-  checkout?: string
-}
+/**
+ * What a shopper may buy. `search` is the message that it was found for, `address` the hash of that which its total is for, in minor
+ * units. `wire` and `checkout` are it as it was signed in AP2 0.1 and in 0.2. Times are epoch seconds.
+ */
+export type Cart = Record<'id' | 'order' | 'sku' | 'context' | 'search', string> &
+  Record<'total' | 'expires', number> & { address?: string; wire?: object; checkout?: string }
 
-/** The payment of a cart. It keeps a unit, unless it failed, or waits for a code longer than its cart can be paid. */
-type Order = PaidUnder & {
-  sku: string
-  state: 'paying' | 'asking' | 'paid' | 'failed'
-  expires: number
-  task: string
-  /** The message that is carried out, or was. */
-  message: string
-  processor: string
-  /** Of AP2 0.2, from its first message: that with the code has neither. */
-  checkoutMandate?: string | undefined
-  token?: string | undefined
-  processorTask: string | null
-  artifacts: Part[][]
-}
+/**
+ * The payment of a cart. It keeps a unit, unless it failed, or waits for a code longer than its cart can be paid. `message` is
+ * carried out, or was; `checkoutMandate` and `token` are of AP2 0.2, from its first message: that with the code has neither.
+ */
+type Order = PaidUnder &
+  Record<'sku' | 'task' | 'message' | 'processor', string> & {
+    state: 'paying' | 'asking' | 'paid' | 'failed'
+    expires: number
+    checkoutMandate?: string | undefined
+    token?: string | undefined
+    processorTask: string | null
+    artifacts: Part[][]
+  }
 
 /** The orders of the merchant: units of stock, and payments by the processors of the configuration, by method. */
 export const createOrders = ({ self, books, call }: Tools) => {
   const verifier = createVerifier(self, books, 'orders')
 
-  const countFree = ({ sku, stock }: Product): number => {
+  const countFree = ({ sku }: Product): number => {
     const isTaken = (one: Order): boolean =>
       one.sku === sku && one.state !== 'failed' && (one.state !== 'asking' || one.expires > self.now())
-    return (self.stock[sku] ?? stock) - books.list<Order>('orders').filter(isTaken).length
+    return (self.stock[sku] ?? 100) - books.list<Order>('orders').filter(isTaken).length
   }
   const checkStock = (sku: string): void => {
     const product = findProduct(sku)
@@ -82,34 +66,29 @@ export const createOrders = ({ self, books, call }: Tools) => {
     if (chain === undefined)
       return refuse('The checkout mandate is missing: send it beside the payment mandate.')
     const hash = hashText(cart.checkout ?? '')
-    const { payload = {} } = attempt([], () => parseChain(chain))?.at(-1)?.jws ?? {}
-    const verdict = verifyCheckoutChain(chain, verifier.toKnown(payload), { checkoutHash: hash })
-    const { checkout, openCheckoutHash } = conclude(verdict)
-    const { closed, ...payment } = verifier.verifyV2(mandate, { hash, open: openCheckoutHash })
-    const violations = checkPayee(checkout, closed, self.issuer)
+    const { checkout, openCheckoutHash } = verifier.verifyCheckout(chain, hash)
+    const payment = verifier.verifyV2(mandate, hash, openCheckoutHash)
+    const violations = checkPayee(checkout, payment.closed, self.issuer)
     if (violations.length > 0) conclude({ ok: false, violations })
     return payment
   }
 
   /** A new order, or the next message of one: verified, with a unit of stock. */
   const take = (message: Incoming, mandate: Mandate, cart: Cart, before: Order | undefined): Order => {
-    const chain = findChain(message, mandate)
+    const checkoutMandate = findChain(message, mandate)
+    const { id, root, token = before?.token } = mandate
+    const { taskId: task, messageId } = message
     try {
-      const { amount, instrument } = verify(chain, mandate, cart)
-      const processor =
-        Object.entries(self.agents).find(([name]) => name.toLowerCase() === instrument.type.toLowerCase()) ??
+      const { amount, instrument } = verify(checkoutMandate, mandate, cart)
+      const isTaker = ([name]: [string, string]) => name.toLowerCase() === instrument.type.toLowerCase()
+      const [, processor] =
+        Object.entries(self.agents).find(isTaker) ??
         fail(`No payment processor found for method: ${instrument.type}`)
       if (!before || before.state === 'failed') checkStock(cart.sku)
       const order: Order = {
-        ...{ mandate: mandate.id, root: mandate.root, amount: amount.minor, at: self.now(), sku: cart.sku },
-        ...{ state: 'paying', task: message.taskId, message: message.messageId, expires: cart.expires },
-        ...{
-          processor: processor[1],
-          artifacts: [],
-          checkoutMandate: chain,
-          token: mandate.token ?? before?.token,
-        },
-        processorTask: before?.task === message.taskId ? before.processorTask : null,
+        ...{ mandate: id, root, amount: amount.minor, at: self.now(), sku: cart.sku, expires: cart.expires },
+        ...{ state: 'paying', task, message: messageId, processor, artifacts: [], checkoutMandate, token },
+        processorTask: before?.task === task ? before.processorTask : null,
       }
       books.write(['orders', cart.id, order])
       return order
@@ -131,25 +110,30 @@ export const createOrders = ({ self, books, call }: Tools) => {
       fail(`CartMandate not found for cart_id: ${mandate.checkout}`)
     checkUnpaid(cart.id, mandate.id)
     const before = books.get<Order>('orders', cart.id)
-    const success: Part[] = [{ text: texts.success }]
-    if (before?.state === 'paid') return { state: 'completed', says: success, artifacts: before.artifacts }
+    const success = (artifacts: Part[][]): Answer => ({
+      ...{ state: 'completed', says: [{ text: texts.success }], artifacts },
+    })
+    if (before?.state === 'paid') return success(before.artifacts)
     const isAgain = before?.state === 'paying' && before.message === message.messageId
     const order = isAgain ? before : take(message, mandate, cart, before)
+    const { processor, processorTask, token, checkoutMandate: chain } = order
     const response = message.get(keys.challengeResponse)
-    const reply = await call(order.processor, {
+    const reply = await call(processor, {
       ...{ key: `pay ${message.messageId}`, contextId: message.contextId },
-      ...(order.processorTask && { taskId: order.processorTask }),
+      ...(processorTask && { taskId: processorTask }),
       parts: [
         { text: texts.process },
-        ...toMandateParts({ ...mandate, token: order.token }, cart.wire),
+        ...toMandateParts({ ...mandate, token }, cart.wire),
         { data: { [keys.riskData]: risk } },
         ...(response === undefined ? [] : [{ data: { [keys.challengeResponse]: response } }]),
       ],
     })
     const says = reply.texts.map((text): Part => ({ text }))
     const data = reply.data.map((one): Part => ({ data: one }))
-    const end = (state: Order['state'], artifacts: Part[][] = []): void =>
+    const end = (state: Order['state'], artifacts: Part[][] = []): Part[][] => {
       books.write(['orders', cart.id, { ...order, state, artifacts, processorTask: reply.task_id }])
+      return artifacts
+    }
     if (reply.state === 'input-required') {
       end('asking')
       return { state: 'input-required', says: [...says, ...data] }
@@ -158,14 +142,14 @@ export const createOrders = ({ self, books, call }: Tools) => {
       end('failed')
       return { state: 'rejected', says, artifacts: data.map((one) => [one]) }
     }
-    const chain = order.checkoutMandate
     const receipt = chain && (await signOutcome(self, chain, { order_id: cart.order }))
-    const artifacts = [...data, ...(receipt ? [{ data: { [keys.checkoutReceipt]: receipt } }] : [])]
-    end(
-      'paid',
-      artifacts.map((one) => [one]),
+    if (receipt) data.push({ data: { [keys.checkoutReceipt]: receipt } })
+    return success(
+      end(
+        'paid',
+        data.map((one) => [one]),
+      ),
     )
-    return { state: 'completed', says: success, artifacts: artifacts.map((one) => [one]) }
   }
 
   return {
@@ -175,9 +159,9 @@ export const createOrders = ({ self, books, call }: Tools) => {
     /** Pays a cart, step by step: a refusal in AP2 0.2 has a receipt too. */
     async pay(message: Incoming): Promise<Answer> {
       const mandate = readMandate(message)
-      const chain = findChain(message, mandate) ?? ''
+      const chain = findChain(message, mandate)
       return process(message, mandate).catch(async (error: unknown) => {
-        if (!(error instanceof RefusalError) || !attempt([], () => parseChain(chain))) throw error
+        if (!(error instanceof RefusalError) || !isChain(chain)) throw error
         const receipt = await signOutcome(self, chain, {}, error.message)
         error.artifacts = [[{ data: { [keys.checkoutReceipt]: receipt } }]]
         throw error

@@ -1,5 +1,5 @@
-import { type Agents, agentNames } from '../ap2/start.ts'
 import type { setUpTrust } from '../purchase/stage.ts'
+import { type Agents, agentNames } from './agents.ts'
 
 /** Adds the agents of examples/ap2 to a Mason: their keys, those that runs call, and that they are paid over A2A. */
 export const introduceAgents = async (

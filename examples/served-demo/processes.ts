@@ -1,45 +1,63 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { toPackagePath } from '../../src/infra/lib/package-path.ts'
 
-export type Mason = { pid: number; kill(): void; stop(): Promise<void> }
+export type Mason = Pick<RunningProcess, 'pid' | 'kill' | 'stop' | 'said'>
 
-/** A Mason process of its own, as an operator would start it; resolves with the match once it has said so. */
-export const startMason = async (
+/** A process of its own that has said what was awaited. `stop` resolves once it has ended. */
+export type RunningProcess = {
+  pid: number
+  said: RegExpMatchArray
+  signal(name: NodeJS.Signals): void
+  kill(): void
+  stop(name?: NodeJS.Signals): Promise<unknown>
+}
+
+type Options = {
+  env: NodeJS.ProcessEnv
+  ready: RegExp
+  /** Gets each line after the one that was awaited. */
+  onLine?: (line: string) => void
+}
+
+/** Runs node with arguments; resolves with the match once a line of the output has it. Throws with what it wrote to stderr. */
+export const startProcess = async (
   args: readonly string[],
-  env: NodeJS.ProcessEnv,
-  ready: RegExp,
-): Promise<Mason & { said: RegExpMatchArray }> => {
-  const child = spawn(process.execPath, [toPackagePath('dist', 'src', 'cli.js'), ...args], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  { env, ready, onLine }: Options,
+): Promise<RunningProcess> => {
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const errors: string[] = []
-  child.stderr.on('data', (chunk: Buffer) => errors.push(chunk.toString()))
-  const said = await firstMatch(child, ready).catch((error: Error) => {
-    throw new Error(`mason ${args.join(' ')}: ${error.message}\n${errors.join('')}`)
+  let said: RegExpMatchArray | null = null
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors.push(chunk.toString())
+    if (said && onLine) process.stderr.write(chunk)
   })
+  const lines = createInterface({ input: child.stdout })
+  const ended = once(child, 'exit')
+  ended.catch(() => {})
+  await new Promise<void>((resolve, reject) => {
+    const fail = (why: string) => reject(new Error(`${args.join(' ')}: ${why}\n${errors.join('')}`))
+    child
+      .once('error', ({ message }) => fail(message))
+      .once('exit', (code) => fail(`ended with code ${code}`))
+    lines.on('line', (line) => {
+      if (said) return onLine?.(line)
+      said = ready.exec(line)
+      if (said) resolve()
+    })
+  })
+  const signal = (name: NodeJS.Signals): void => void child.kill(name)
   return {
-    pid: child.pid ?? 0,
-    said,
-    kill: () => void child.kill('SIGKILL'),
-    stop: () => stopped(child),
+    ...{ pid: child.pid ?? 0, said: said as unknown as RegExpMatchArray, signal },
+    kill: () => signal('SIGKILL'),
+    stop(name = 'SIGTERM') {
+      signal(name)
+      return ended
+    },
   }
 }
 
-const firstMatch = (child: ChildProcess, ready: RegExp): Promise<RegExpMatchArray> =>
-  new Promise((resolve, reject) => {
-    child.once('error', reject).once('exit', (code) => reject(new Error(`ended with code ${code}`)))
-    if (!child.stdout) return
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const match = ready.exec(line)
-      if (match) resolve(match)
-    })
-  })
-
-const stopped = (child: ChildProcess): Promise<void> =>
-  new Promise((resolve) => {
-    if (child.exitCode !== null || child.signalCode !== null) return resolve()
-    child.once('exit', () => resolve())
-    child.kill('SIGTERM')
-  })
+/** A Mason process, as an operator would start it. */
+export const startMason = (args: readonly string[], env: NodeJS.ProcessEnv, ready: RegExp): Promise<Mason> =>
+  startProcess([toPackagePath('dist', 'src', 'cli.js'), ...args], { env, ready })

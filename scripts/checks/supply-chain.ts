@@ -48,7 +48,7 @@ const images = ['Dockerfile', 'compose.yaml', 'templates/project/compose.yaml'].
   [...read(path).matchAll(/^(?:\s*image: |FROM )(\S+)/gm)].map(([, name = '']) => name),
 )
 const exactImage =
-  /^(node:24\.\d+\.\d+|redis:\d+\.\d+\.\d+|pgvector\/pgvector:\d+\.\d+\.\d+-pg17)-bookworm(-slim)?(@sha256:[0-9a-f]{64})?$/
+  /^(node:24\.\d+\.\d+|redis:\d+\.\d+\.\d+|pgvector\/pgvector:\d+\.\d+\.\d+-pg17)-bookworm(-slim)?@sha256:[0-9a-f]{64}$/
 
 /** What the lock file and the images keep to. */
 export const supplyChain: readonly Check[] = [
@@ -78,5 +78,8 @@ export const supplyChain: readonly Check[] = [
         return dev || licenses.includes(found) ? [] : [`${name}: ${found}`]
       }),
   ],
-  ['an image is no exact version', () => images.filter((name) => name !== 'mason' && !exactImage.test(name))],
+  [
+    'an image is not an exact version with its digest; run npm run pin',
+    () => images.filter((name) => name !== 'mason' && !exactImage.test(name)),
+  ],
 ]

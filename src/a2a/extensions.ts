@@ -13,6 +13,10 @@ export const readExtensions = (headers: Record<string, unknown>): string[] => [
   ),
 ]
 
+/** Whether an agent speaks AP2. */
+export const hasAp2 = ({ capabilities }: AgentCard): boolean =>
+  capabilities?.extensions.some(({ uri }) => toKey(uri) === 'ap2') === true
+
 /** What of it this agent has, as the caller named it. */
 export const listActivated = (card: AgentCard, requested: readonly string[]): string[] => {
   const known = new Set(card.capabilities?.extensions.map(({ uri }) => toKey(uri)))

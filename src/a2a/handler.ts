@@ -1,3 +1,4 @@
+import { text as readText } from 'node:stream/consumers'
 import {
   type AgentCard,
   type Message,
@@ -19,7 +20,7 @@ import { isMasonError } from '../state/errors.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
 import type { RunView } from '../state/run-view.ts'
 import { malformed, toA2AError } from './errors.ts'
-import { checkRequired, listActivated } from './extensions.ts'
+import { listActivated } from './extensions.ts'
 import { readOrigin, toAnswer, toMessageKey, toRunRequest, toSessionId, toUserId } from './messages.ts'
 import {
   isEnded,
@@ -75,10 +76,14 @@ const answerNodes = ['answer', 'report', 'structured_answer']
 export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): RequestHandler => {
   const { business, businessId, pushes, caller, card, signal } = call
 
-  const toOwnTask = (run: RunView, historyLength?: number): Task => {
+  const readBlob = (runId: string) => async (sha256: string) => {
+    const content = await business.blob(runId, sha256)
+    return content && readText(content.chunks)
+  }
+  const toOwnTask = (run: RunView, historyLength?: number): Promise<Task> => {
     const origin = readOrigin(run, caller)
     if (!origin) throw new TaskNotFoundError(`there is no task "${run.id}"`)
-    return toTask(run, origin, historyLength)
+    return toTask(run, origin, readBlob(run.id), historyLength)
   }
   /** Another caller's task is not there. */
   const readOwn = async (taskId: string): Promise<RunView> => {
@@ -109,7 +114,6 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
   /** The run of a message, which is durable from then on. */
   const accept = async (message: Message | undefined): Promise<RunView | Admitted> => {
     if (!message) throw malformed('message is required')
-    checkRequired(card, call.extensions)
     if (message.taskId) return answer(message)
     const extensions = listActivated(card, call.extensions)
     const key = toMessageKey(caller, message)
@@ -146,7 +150,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
       isEnded(run) || (endsAtQuestion && run.status === 'input_required')
     const toKey = (run: RunView): string =>
       `${toState(run)} ${run.input_request?.id} ${run.consent_request?.payment_id}`
-    yield { payload: { $case: 'task', value: toTask(first, origin) } }
+    yield { payload: { $case: 'task', value: await toOwnTask(first) } }
     if (isOver(first)) return
     let sent = toKey(first)
     let attempt = 0
@@ -220,7 +224,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
       const run = isCut ? ((await business.run(listed.id)) ?? listed) : listed
       const origin = readOrigin(run, caller)
       if (!origin || (filter.status && toState(run) !== filter.status)) continue
-      const task = toTask(run, origin, historyLength)
+      const task = await toOwnTask(run, historyLength)
       if (Date.parse(task.status?.timestamp ?? '') < since) continue
       tasks.push(includeArtifacts ? task : { ...task, artifacts: [] })
     }

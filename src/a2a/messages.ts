@@ -72,16 +72,21 @@ export const toMessageKey = (
 }
 
 /** Metadata of runs that other agents started. */
-const fields = { context: 'a2a.context_id', message: 'a2a.message_id', extensions: 'a2a.extensions' } as const
+const fields = {
+  ...{ context: 'a2a.context_id', message: 'a2a.message_id', extensions: 'a2a.extensions' },
+  /** Its parts in their order, where it has data: `text`, or the SHA-256 of the JSON. */
+  parts: 'a2a.parts',
+} as const
 
 /** What a run keeps of its message. Null where no agent of this caller started it. */
 export const readOrigin = (
   { metadata, session_id }: Pick<RunView, 'metadata' | 'session_id'>,
   caller: string,
-): { contextId: string; messageId: string } | null => {
+): { contextId: string; messageId: string; parts: string[] } | null => {
   const contextId = metadata[fields.context]
   if (typeof contextId !== 'string' || session_id !== toSessionId(caller, contextId)) return null
-  return { contextId, messageId: String(metadata[fields.message]) }
+  const parts = String(metadata[fields.parts] ?? 'text').split(' ')
+  return { contextId, messageId: String(metadata[fields.message]), parts }
 }
 
 const readTexts = ({ parts }: Message): string =>
@@ -124,6 +129,16 @@ const toFiles = (message: Message): NonNullable<RunRequest['files']> =>
     }
   })
 
+/** See `fields.parts`. The texts are one, which is the prompt. */
+const listParts = ({ parts }: Message): string[] => [
+  ...new Set(
+    parts.flatMap(({ content }) => {
+      if (content?.$case === 'text') return ['text']
+      return content?.$case === 'data' ? [sha256(JSON.stringify(content.value))] : []
+    }),
+  ),
+]
+
 /** The run that a message asks for; `key`: see `toMessageKey`. Without a context id, it is one that the same message always gets. */
 export const toRunRequest = (
   message: Message,
@@ -135,7 +150,8 @@ export const toRunRequest = (
   }: { caller: string; key: string; scenario?: string | undefined; extensions: readonly string[] },
 ): RunRequest => {
   const files = toFiles(message)
-  const keys = readData(message).flatMap((data) => (isRecord(data) ? Object.keys(data) : []))
+  const data = readData(message)
+  const keys = data.flatMap((one) => (isRecord(one) ? Object.keys(one) : []))
   const prompt = readTexts(message) || keys.join(', ') || files.map(({ name }) => name).join(', ')
   const contextId = message.contextId || `ctx_${sha256(key).slice(0, 32)}`
   const request = {
@@ -148,6 +164,7 @@ export const toRunRequest = (
       [fields.context]: contextId,
       [fields.message]: message.messageId,
       ...(extensions.length > 0 && { [fields.extensions]: extensions.join(' ') }),
+      ...(data.length > 0 && { [fields.parts]: listParts(message).join(' ') }),
     },
   }
   const parsed = runRequestSchema.safeParse(request)

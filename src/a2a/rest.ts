@@ -16,9 +16,9 @@ import {
 import { ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
 import { malformed } from './errors.ts'
 import { type AgentCall, createRequestHandler, type RequestHandler } from './handler.ts'
-import { checkMessage } from './messages.ts'
 import { fromLegacyRequest, toLegacyJson, toLegacyRestError } from './rest-v03.ts'
 import { type AgentResponse, nameActivated, openStream, readVersion } from './rpc.ts'
+import { checkSend } from './send-checks.ts'
 
 /** A request of the HTTP binding; `path` is that below the address of the agent. */
 export type RestRequest = {
@@ -161,7 +161,7 @@ export const handleRest = async (call: AgentCall, request: RestRequest): Promise
     const body = isLegacy
       ? fromLegacyRequest(request.body)
       : ((request.body ?? {}) as Record<string, unknown>)
-    if (path.startsWith('message:')) checkMessage(body, '1.0')
+    if (path.startsWith('message:')) checkSend(call, body, '1.0')
     const ids = (pattern.exec(path) ?? []).slice(1)
     const query = request.query as Record<string, string>
     const context = new ServerCallContext({ requestedVersion: named })

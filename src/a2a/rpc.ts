@@ -2,8 +2,8 @@ import { formatSSEErrorEvent, formatSSEEvent } from '@a2a-js/sdk'
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server'
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
 import { listActivated } from './extensions.ts'
-import { type AgentCall, createRequestHandler } from './handler.ts'
-import { checkMessage } from './messages.ts'
+import { type AgentCall, createRequestHandler, type RequestHandler } from './handler.ts'
+import { checkSend } from './send-checks.ts'
 
 /** A response: JSON, or a stream of server-sent events. */
 export type AgentResponse = { status: number; headers: Record<string, string> } & (
@@ -18,7 +18,10 @@ export const readVersion = (headers: Record<string, unknown>): string => {
 }
 
 /** The header that names what was activated, by the name of the version. */
-export const nameActivated = ({ card, extensions }: AgentCall, version: string): Record<string, string> => {
+export const nameActivated = (
+  { card, extensions }: Pick<AgentCall, 'card' | 'extensions'>,
+  version: string,
+): Record<string, string> => {
   const activated = listActivated(card, extensions)
   const name = version === '0.3' ? 'x-a2a-extensions' : 'a2a-extensions'
   return activated.length > 0 ? { [name]: activated.join(', ') } : {}
@@ -49,13 +52,16 @@ export const openStream = async (
 }
 
 /** The events of 0.3: `final` is true on the last one, also where the task goes on later. */
-async function* markFinal(events: AsyncIterable<unknown>, call: AgentCall): AsyncGenerator<unknown> {
+async function* markFinal(events: AsyncIterable<unknown>, call: RpcCall): AsyncGenerator<unknown> {
   for await (const event of events) {
     const { result } = event as { result?: { kind?: string; final?: boolean } }
     if (result?.kind === 'status-update') result.final = call.isFinal === true
     yield event
   }
 }
+
+/** What a request of JSON-RPC needs beside the operations. */
+type RpcCall = Pick<AgentCall, 'card' | 'extensions' | 'signal' | 'isFinal'>
 
 /** Codes of JSON-RPC: https://www.jsonrpc.org/specification#error_object */
 const invalidRequest = -32600
@@ -76,11 +82,19 @@ const sends = {
   '0.3': ['message/send', 'message/stream'],
 }
 
-/** A request of JSON-RPC, in the version that it names. */
-export const handleRpc = async (
+/** A request of JSON-RPC to an agent of a business, in the version that it names. */
+export const handleRpc = (
   call: AgentCall,
   headers: Record<string, unknown>,
   body: unknown,
+): Promise<AgentResponse> => answerRpc(call, headers, body, (wire) => createRequestHandler(call, wire))
+
+/** The same with the operations of any agent. */
+export const answerRpc = async (
+  call: RpcCall,
+  headers: Record<string, unknown>,
+  body: unknown,
+  createHandler: (wire: keyof typeof sends) => RequestHandler,
 ): Promise<AgentResponse> => {
   const version = readVersion(headers)
   const isLegacy = version === '0.3'
@@ -105,9 +119,9 @@ export const handleRpc = async (
   try {
     validateVersion(version, call.card, 'JSONRPC')
     const wire = isLegacy ? '0.3' : '1.0'
-    if (sends[wire].includes(method)) checkMessage(params, wire)
-    const handler = createRequestHandler(call, wire)
-    const transport = new (isLegacy ? LegacyJsonRpcTransportHandler : JsonRpcTransportHandler)(handler)
+    if (sends[wire].includes(method)) checkSend(call, params, wire)
+    const Transport = isLegacy ? LegacyJsonRpcTransportHandler : JsonRpcTransportHandler
+    const transport = new Transport(createHandler(wire))
     const context = new ServerCallContext({ requestedVersion: version })
     const result = await transport.handle(body as never, context)
     if (!(Symbol.asyncIterator in result)) return { status: 200, headers: activated, body: result }

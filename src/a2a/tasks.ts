@@ -95,10 +95,21 @@ export const listArtifacts = ({ answer, output_structure, status }: RunView): Ar
 export const toEndMetadata = ({ finish_reason, status }: RunView): { finish_reason: string } | undefined =>
   status === 'completed' && finish_reason && finish_reason !== 'answered' ? { finish_reason } : undefined
 
-/** A run as a task. Its history is the message that began it. */
-export const toTask = (run: RunView, origin: Origin, historyLength?: number): Task => {
+/** A run as a task. Its history is the message that began it: `readBlob` has the data of its parts as they were sent. */
+export const toTask = async (
+  run: RunView,
+  origin: Origin,
+  readBlob: (sha256: string) => Promise<string | null>,
+  historyLength?: number,
+): Promise<Task> => {
   const { contextId, messageId } = origin
-  const opening = toMessage(messageId, Role.ROLE_USER, [toTextPart(run.prompt)], run, contextId)
+  const parts: Part[] = []
+  for (const part of historyLength === 0 ? [] : origin.parts) {
+    const data = part === 'text' ? null : await readBlob(part)
+    if (part === 'text') parts.push(toTextPart(run.prompt))
+    else if (data !== null) parts.push(toDataPart(JSON.parse(data)))
+  }
+  const opening = toMessage(messageId, Role.ROLE_USER, parts, run, contextId)
   return {
     id: run.id,
     contextId,

@@ -6,36 +6,79 @@ import type { OutputField } from '../state/runtime-state.ts'
  * that ask for nothing else. In doubt none.
  */
 
-const word = String.raw`[\p{L}-]+`
-const count = String.raw`(?:\d+|a few|two|three|four|five|ten|eine[mr]?|zwei|drei|vier|fünf|zehn)`
+const word = String.raw`(?!(?:the|this|that|these|my|our|your|der|die|das|den|dem|diese[mnrs]?) )[\p{L}-]+`
+const few = `(?:${word} ){0,2}?`
+const count = String.raw`(?:\d+|a few|one|two|three|four|five|ten|eine[mr]?|zwei|drei|vier|fünf|zehn)`
+const most = '(?:at most|about|no more than|less than|under|within|höchstens|etwa|maximal)'
+const units = '(?:words?|sentences?|lines?|paragraphs?|wörtern?|worten?|satz|sätzen?|zeilen?|absätzen?)'
+const manner =
+  '(?:brief|concise|short|formal|informal|casual|polite|friendly|professional|neutral|simple|plain|technical|academic|humorous)'
+const weise = '(?:kurz|knapp|locker|förmlich|höflich|sachlich|freundlich)'
+const layout =
+  '(?:tables?|lists?|bullets?|csv|tsv|json|yaml|xml|html|markdown|prose|letter|e-?mail|memo|essay|poem|haiku)'
+const gestalt =
+  '(?:tabelle|liste|aufzählung|stichpunkte|fließtext|csv|json|yaml|xml|html|markdown|gedicht|brief|e-?mail)'
+const language = '(?:english|german|french|spanish|italian|chinese|japanese)'
+const sprache = '(?:englisch|deutsch|französisch|spanisch|italienisch|chinesisch|japanisch)'
 const phrases = [
-  `as (?:an? )?(?:${word} ){0,2}?(?:table|list|bullets|bullet points|json|letter|e-?mail|poem)`,
-  `in (?:an? (?:${word} )?(?:table|list)|bullets|bullet points|json|yaml|markdown|prose)`,
-  `in (?:an? )?(?:${word} ){1,2}?(?:tone|style|manner|language)`,
-  `in (?:at most |about )?${count} (?:${word} )?(?:words?|sentences?|lines?|paragraphs?)`,
-  `(?:answer|reply|write|respond|be|keep it) (?:very )?(?:brief|formal|casual|short)|(?:answer|reply|write|respond|talk) like an? ${word}`,
+  `as (?:an? )?${few}${layout}(?: (?:points|lists?|tables?))?`,
+  `in (?:an? (?:${word} )?(?:table|list)|bullets|bullet points|csv|json|yaml|xml|html|markdown|prose)`,
+  `(?:use|using) (?:an? )?(?:${word} )?(?:bullets|bullet points|table|markdown)`,
+  `(?:make|create|give me|mach|erstelle|gib mir) (?:an? |eine )${few}(?:table|list|tabelle|liste)`,
+  `(?:write|draft|compose)(?: me)? an? ${few}(?:letter|e-?mail|memo|essay|poem|haiku)`,
+  `in (?:an? )?(?:${word} ){1,2}?(?:tone|style|manner|language)|in ${manner} (?:words|terms)`,
+  `${manner} (?:tone|style|manner|language|answer|reply)`,
+  `(?:answer|reply|respond|write)(?: me)? in ${few}${language}|in ${manner} ${language}`,
+  `(?:in (?:${most} )?|${most} )${count} (?:${word} )?${units}`,
+  `(?:answer|reply|respond|write|be|sound|keep it|make it)(?: sound)? (?:very |more )?${manner}(?: and ${manner})?`,
+  `(?:answer|reply|write|respond|talk) like an? ${word}`,
+  `(?:to|for|like) (?:a |an |i'?m )?(?:${word}-year-old|complete beginner|beginner|child|layman|five)s?`,
   'briefly|concisely|politely|informally|formally',
-  `als (?:eine |ein )?(?:${word} ){0,2}?(?:tabelle|liste|aufzählung|stichpunkte|fließtext|json|gedicht|brief|e-?mail)`,
-  `(?:in|im|mit) (?:eine[mr] )?${word}(?:em|er|en) (?:ton|stil|sprache)`,
-  `in (?:höchstens |etwa )?${count} (?:${word} )?(?:wörtern|worten|satz|sätzen|zeilen|absätzen)`,
-  `(?:antworte|schreibe?) (?:bitte )?(?:kurz|knapp|locker|wie eine? ${word})`,
-  'kurz und knapp|in stichpunkten|in stichworten|tabellarisch|förmlich|sachlich|höflich',
+  `als (?:eine |ein )?${few}${gestalt}|in (?:einer ${few}${gestalt}|csv|json|yaml|markdown|stichpunkten|stichworten)`,
+  `(?:in|im|mit) (?:eine[mr] )?${word}(?:em|er|en) (?:ton|stil|sprache|worten)`,
+  `(?:antworte|schreibe?)(?: mir| bitte)? auf ${sprache}`,
+  `(?:antworte|schreibe?|erkläre?|sei)(?: es| mir| bitte)* (?:${weise}(?: und ${weise})?|wie eine? ${word})`,
+  `(?:kurze|knappe|förmliche|ausführliche) antwort|kurz und knapp|tabellarisch|${weise}(?= bitte)|förmlich|sachlich|höflich`,
 ].join('|')
 const hanPhrases = [
-  String.raw`(?:用|以|按|成)[^，。；、！？\s]{0,6}?(?:表格|列表|要点|JSON|语气|口吻|风格|句话)(?:的?形式)?`,
-  String.raw`语气[^，。；、！？\s]{2,4}|(?:用|不超过)[一二两三四五六七八九十百\d]+个?字|简短地|简洁地|分点`,
+  String.raw`(?:用|以|按|成)[^，。；、！？\s]{0,6}?(?:表格|列表|要点|JSON|CSV|语气|口吻|风格|句话|[英中法德日][文语](?!怎么))(?:的?(?:形式|格式))?`,
+  String.raw`语气[^，。；、！？\s]{2,4}|(?:用|不超过|少于)[一二两三四五六七八九十百\d]+个?字`,
+  '简[短洁单要]地?(?:回答|说明|介绍)|简[短洁]地|口语化|通俗易懂|分点',
 ].join('|')
 const forms = new RegExp(String.raw`(?<!\p{L})(?:${phrases})(?!\p{L})|${hanPhrases}`, 'giu')
 
 const name = String.raw`\p{L}[\p{L}\p{N}_-]{0,40}?`
 const comma = ' ?[,，、] ?'
 const and = String.raw`(?:${comma}| ?)(?<!\p{L})(?:and|und) | ?[和与及] ?`
-const end = String.raw`(?= ?,? ?(?:$|[.。;；!！?？\n]|(?:of|for|von|für|please|bitte)(?!\p{L})|列出|给出|返回))`
-/** At least three names in a row, after a colon or what announces fields. */
-const list = new RegExp(
-  String.raw`(?:[:：]|(?<!\p{L}|such )(?:as|als|fields|keys|felder)(?!\p{L})|字段|按) ?(${name}(?:${comma}${name}){1,30}(?:${comma}|${and})${name})${end}`,
-  'iu',
+/** At least three names in a row. */
+const names = `(${name}(?:${comma}${name}){1,30}(?:${comma}|${and})${name})`
+const end = String.raw`(?= ?,? ?(?:$|[.。;；!！?？\n]|(?:of|for|per|von|für|je|please|bitte)(?!\p{L})|列出|给出|返回))`
+/** Words that ask for fields or for a table, as this one character. */
+const asked = '\u{1}'
+const announced = new RegExp(
+  String.raw`(?<!\p{L})(?:(?:as|in) (?:an? )?${few}(?:table|csv|json|yaml|xml)|als (?:eine )?${few}(?:tabelle|csv|json)|(?:a |make a |eine )?(?:table|tabelle)(?= (?:with|of|mit|aus) ))(?!\p{L})|[用以按成][^，。；、！？\s]{0,4}?(?:表格|JSON|CSV)(?:的?(?:形式|格式))?`,
+  'giu',
 )
+const lists = [
+  // after a colon, or what announces fields
+  new RegExp(
+    String.raw`(?:[:：]|(?<!\p{L}|such )(?:as|als|fields|columns|keys|feldern?|spalten)(?!\p{L})|字段|列名|按) ?${names}${end}`,
+    'iu',
+  ),
+  // of each one of what there is
+  new RegExp(
+    String.raw`(?<!\p{L})(?:return|list|show|give me|nenne|gib mir) (?:the )?${names}(?= (?:of|for|per|von|je) (?:each|every|all|jede|alle))`,
+    'iu',
+  ),
+  // beside the word for a table or data
+  new RegExp(
+    String.raw`(?<!\p{L})(?:return|show|give me|gib mir|zeige?) (?:the |die )?${names} ?(?=${asked})`,
+    'iu',
+  ),
+  new RegExp(`${asked}[ ,，]*(?:with |of |mit |aus |返回|列出|写出|给出)${names}${end}`, 'iu'),
+  // alone after the question
+  new RegExp(String.raw`[?？] ${names} ?\.?$`, 'iu'),
+]
 const between = new RegExp(`${and}|${comma}`, 'iu')
 
 /** A longer request is no short one: understand reads it. */
@@ -48,7 +91,8 @@ export const readRequestedForm = (prompt: string): { style: string; structure: O
   const found = [...text.matchAll(forms)]
   const [first, last = first] = [found[0], found.at(-1)]
   const whole = first && last ? text.slice(first.index, last.index + last[0].length) : ''
-  const named = list.exec(text.replaceAll(forms, '.'))?.[1]
+  const plain = text.replaceAll(announced, asked).replaceAll(forms, '.')
+  const named = lists.map((one) => one.exec(plain)?.[1]).find((one) => one !== undefined)
   return {
     style: toProposalLine(whole) === whole ? whole : (first?.[0] ?? ''),
     structure: toProposedFields(named?.split(between).map(parseFieldLine) ?? []),

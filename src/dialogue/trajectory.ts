@@ -26,12 +26,15 @@ export const renderTrajectory = (
   for (const action of actions) {
     const round = rounds.get(action)
     if (!round && action.node !== 'planner') continue
-    const written = listWritten(action)
-    const rendered = written.length > 0 ? [] : renderPlan(action, round, serverOf)
-    if (written.length + rendered.length > 0) origins.add(written.length > 0 ? 'written' : 'rendered')
+    const { dialect, wrote } = action.result
+    const isWritten = dialect === 'xml' && typeof wrote === 'string'
+    const written = [...listExchange(action), ...(isWritten ? [wrote] : [])]
+    const rendered = isWritten ? [] : renderPlan(action, round, serverOf)
+    if (written.length > 0) origins.add('written')
+    if (rendered.length > 0) origins.add('rendered')
     texts.push(...written, ...rendered.map((part) => writeDialogue([part])))
     if (round) texts.push(...renderPutBack(round).map((part) => writeDialogue([part])))
-    hasAnswer = answer === null || (!round && written.length > 0)
+    hasAnswer = answer === null || (!round && isWritten)
   }
   if (!hasAnswer && answer !== null) {
     texts.push(writeDialogue([{ kind: 'answer', text: answer }]))
@@ -41,16 +44,13 @@ export const renderTrajectory = (
   return { text: texts.join('\n'), origin: origins.size > 1 ? 'mixed' : only }
 }
 
-/** What a model wrote in the language in one step: replies that were refused or only planned, each with what was put back, and the last. */
-const listWritten = ({ result: { dialect, wrote, exchange } }: ReadonlyAction): string[] => {
-  const before = dialect === 'xml' && Array.isArray(exchange) ? exchange.flatMap(readExchange) : []
-  return dialect === 'xml' && typeof wrote === 'string' ? [...before, wrote] : before
-}
-
-const readExchange = (entry: Json): string[] => {
-  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return []
-  return [entry.wrote, entry.put_back].filter((text) => typeof text === 'string')
-}
+/** Replies of one step in the language that were refused or only planned, each with what was put back. */
+const listExchange = ({ result }: ReadonlyAction): string[] =>
+  (Array.isArray(result.exchange) ? result.exchange : []).flatMap((entry: Json) => {
+    if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return []
+    const { wrote, put_back, dialect = result.dialect } = entry
+    return dialect === 'xml' ? [wrote, put_back].filter((text) => typeof text === 'string') : []
+  })
 
 const renderPlan = (
   action: ReadonlyAction,

@@ -5,6 +5,8 @@ import type { AnyNode, AnyTool, DeclaredTarget, GraphInfo, ToolKind } from './de
 
 /** The prepare tool that runs after all others of its kind, when it has work. */
 export const lastPrepareTool = 'understand'
+/** The prepare tool that runs after `understand` where that has work, since it searches by the goal. */
+export const recallTool = 'recall-memory'
 
 /** Where tools of a kind lead; the graph follows it, and its picture is drawn from it. */
 export const defaultNext = {
@@ -21,10 +23,13 @@ export const listNextTargets = (part: AnyNode | AnyTool): readonly (string | { t
         typeof entry === 'object' && 'one' in entry ? entry.one : [entry],
       )
     : part.name === lastPrepareTool
-      ? ['planner']
+      ? [recallTool, 'planner']
       : [...part.kinds.flatMap((kind) => defaultNext[kind]), ...(part.steps ?? [])]
 
-/** Where a part leads that does not say so itself. A prepare tool passes by `understand` when that has nothing to do. */
+/**
+ * Where a part leads that does not say so itself. A prepare tool passes by `understand` when that has nothing to do, and after it
+ * leads where `understand` says that the turn begins.
+ */
 export const createDefaultNext = (info: GraphInfo) => {
   const understand = info.tool(lastPrepareTool)
   return (part: AnyNode | AnyTool, call: PlannedCall | null, state: RuntimeState): string[] => {
@@ -32,6 +37,8 @@ export const createDefaultNext = (info: GraphInfo) => {
     if (call) return [...defaultNext.call]
     if (part === understand) return ['planner']
     if (!isPreparing(part, state)) return [...defaultNext.output]
+    const analysis = turnActions(state).find(({ node }) => node === lastPrepareTool)
+    if (analysis) return [typeof analysis.result.start === 'string' ? analysis.result.start : 'planner']
     return [understand && !info.skips(understand, state) ? understand.name : 'planner']
   }
 }

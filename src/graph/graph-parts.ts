@@ -94,7 +94,7 @@ const findToolErrors = (tool: AnyTool): string[] => {
   return errors
 }
 
-/** What the language of the dialogue has for itself, so that no server can be called so. */
+/** What the language of the dialogue has for itself, so that no server and no call tool can have such a name. */
 const dialogueTags = new Set(['think', 'answer', 'result', 'execute_tools', 'parallel', 'sequential'])
 
 const findDialogueErrors = ({ name, kinds: own, input, server, exclusive, raw }: AnyTool): string[] => {
@@ -105,6 +105,8 @@ const findDialogueErrors = ({ name, kinds: own, input, server, exclusive, raw }:
       errors.push(
         `tool "${name}" has ${field} and is no call tool; give it the kind call, or remove its ${field}`,
       )
+  if (isCall && dialogueTags.has(name))
+    errors.push(`tool "${name}" has the name of a tag of the dialogue; choose another`)
   if (server !== undefined && (!/^[a-z][a-z0-9_]{0,63}$/.test(server) || dialogueTags.has(server)))
     errors.push(
       `tool "${name}" has the server "${server}"; name one of a-z, 0-9 and _ that starts with a letter and is no tag of the dialogue`,

@@ -1,11 +1,12 @@
 import { z } from 'zod'
-import { lastPrepareTool } from '../graph/default-next.ts'
+import { lastPrepareTool, recallTool } from '../graph/default-next.ts'
 import { defineNode } from '../graph/definitions.ts'
-import { previewPatch } from '../state/fold.ts'
+import { applyAction } from '../state/fold.ts'
 import { createOpeningPatch, openStructure } from '../state/opening-patch.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import { outputFieldSchema, type RuntimeState, stateFields } from '../state/runtime-state.ts'
 import { listChoosable } from '../state/scenario.ts'
+import { noUsage } from '../state/token-usage.ts'
 
 /** Inherits the session's state and opens the new turn with the request. */
 export default defineNode({
@@ -32,33 +33,44 @@ export default defineNode({
       ...createOpeningPatch(request, run.turn),
       output_structure: openStructure(request, () => findSessionStructure(state)),
     }
-    const opened = previewPatch(copyState(state), run.turn, patch)
+    const files = request.files.map((file) => file.name)
+    const given = listSetFields(request)
+    const rules = scenario?.rules ?? []
+    const isOpen = (patch.scenario ?? state.scenario) === '' && listChoosable(scenarios.list()).length > 0
+    const draft = {
+      summary: toSummary(run.turn, files.length, state.action_history.flat().length),
+      result: {
+        turn: run.turn,
+        files,
+        started_at: clock.now().toISOString(),
+        time_zone: clock.timeZone?.() ?? 'UTC',
+        ...(given.length > 0 && { given }),
+        // the words of a request are the user's; what a model proposes in their place may come from a file
+        ...(Array.isArray(request.output?.structure) && { structure: request.output.structure }),
+        ...(request.output?.style && { output_style: request.output.style }),
+        ...(request.scenario && { scenario: request.scenario }),
+        ...(isOpen && { open: ['scenario'] }),
+        ...(rules.length > 0 && { rules }),
+      },
+      relevance: 0,
+    }
+    const body = { node: 'load-session', preparation: '', context: null, usage: noUsage, next: [], ...draft }
+    const opened = applyAction(copyState(state), { seq: 0, turn: run.turn, body, patch })
     const candidates = graph.tools.filter(
       ({ name, kinds }) => kinds.includes('prepare') && name !== lastPrepareTool,
     )
     const withWork = await Promise.all(candidates.map((tool) => hasWork(tool, opened)))
-    const next = candidates.filter((_, index) => withWork[index])
-    const files = request.files.map((file) => file.name)
-    const given = listSetFields(request)
-    const rules = scenario?.rules ?? []
+    const names = candidates.filter((_, index) => withWork[index]).map(({ name }) => name)
+    const understand = graph.tool(lastPrepareTool)
+    const isAnalysed = understand !== undefined && !graph.skips(understand, opened)
+    const [later = [], first = []] = isAnalysed
+      ? [names.filter((name) => name === recallTool), names.filter((name) => name !== recallTool)]
+      : [[], names]
     return checkpoint(
       {
-        summary: toSummary(run.turn, files.length, state.action_history.flat().length),
-        result: {
-          turn: run.turn,
-          files,
-          started_at: clock.now().toISOString(),
-          time_zone: clock.timeZone?.() ?? 'UTC',
-          ...(given.length > 0 && { given }),
-          // the words of a request are the user's; what a model proposes in their place may come from a file
-          ...(Array.isArray(request.output?.structure) && { structure: request.output.structure }),
-          ...(request.output?.style && { output_style: request.output.style }),
-          ...(request.scenario && { scenario: request.scenario }),
-          ...(opened.scenario === '' && listChoosable(scenarios.list()).length > 0 && { open: ['scenario'] }),
-          ...(rules.length > 0 && { rules }),
-        },
-        next: next.length > 0 ? next.map((tool) => tool.name) : ['planner'],
-        relevance: 0,
+        ...draft,
+        result: { ...draft.result, ...(later.length > 0 && { later }) },
+        next: first.length > 0 ? first : [isAnalysed ? lastPrepareTool : 'planner'],
       },
       patch,
     )

@@ -100,6 +100,7 @@ const retainedKeys = [
   'output_style',
   'given',
   'open',
+  'later',
   'proposed',
   'judged',
   'is_error',

@@ -65,10 +65,6 @@ const apply = (before: RuntimeState, row: ActionRow, isOwn: boolean): RuntimeSta
 /** The state after one more action. The graph and `fold` both go through here, so they cannot differ. */
 export const applyAction = (before: RuntimeState, row: ActionRow): RuntimeState => apply(before, row, false)
 
-/** The state as a patch of `turn` would leave it, before its action is committed. */
-export const previewPatch = (state: RuntimeState, turn: number, patch: Patch): RuntimeState =>
-  applyPatch(openTurn(state, turn), turn, patch)
-
 /** The state that the rows of a session, in order of `seq`, add up to. Linear in the rows: each list is copied once. */
 export const foldActions = (rows: Iterable<ActionRow>, from: RuntimeState = emptyState): RuntimeState => {
   let state = from

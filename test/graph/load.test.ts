@@ -89,7 +89,7 @@ describe('loading nodes and tools', () => {
   })
 
   test('what a tool says of the dialogue is checked, each error with a remedy', () => {
-    const tool = (name: string, more: Partial<AnyTool>): AnyTool =>
+    const tool = (name: string, more: Partial<AnyTool> = {}): AnyTool =>
       defineTool({
         ...{ name, description: '', kinds: ['call'], input: z.strictObject({ code: z.string() }) },
         ...{ reads: [], writes: [], run: () => Promise.reject(new Error('it never runs')), ...more },
@@ -102,6 +102,8 @@ describe('loading nodes and tools', () => {
       }),
       tool('odd', { server: 'result', exclusive: '', raw: { field: 'text', language: 'perl' as 'python' } }),
       tool('early', { kinds: ['prepare'], exclusive: 'page' }),
+      tool('think'),
+      tool('answer', { kinds: ['output'] }),
     ]
     expect(findPartErrors({ nodes: [], tools }).filter((error) => error.startsWith('tool'))).toEqual([
       'tool "odd" has the server "result"; name one of a-z, 0-9 and _ that starts with a letter and is no tag of the dialogue',
@@ -109,6 +111,7 @@ describe('loading nodes and tools', () => {
       'tool "odd" has its raw body in "text"; name a field of its input: code',
       'tool "odd" has a raw body in the language "perl"; the only one is python',
       'tool "early" has exclusive and is no call tool; give it the kind call, or remove its exclusive',
+      'tool "think" has the name of a tag of the dialogue; choose another',
     ])
   })
 

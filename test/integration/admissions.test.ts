@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import { beforeEach, describe, expect } from 'vitest'
 import { ensureBusiness } from '../../src/accounts/businesses.ts'

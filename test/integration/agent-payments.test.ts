@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect } from 'vitest'
 import type { ConsentRequest } from '../../src/payments/consent/content.ts'
 import { ap2Keys, ap2Texts } from '../../src/state/ap2-wire.ts'

@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'

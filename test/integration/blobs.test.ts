@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

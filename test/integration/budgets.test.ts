@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect } from 'vitest'
 import { createBudgetChecks } from '../../src/accounts/budget-checks.ts'
 import { budgetSchemas } from '../../src/accounts/budget-schemas.ts'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { randomBytes } from 'node:crypto'
 import { inspect } from 'node:util'
 import { pino } from 'pino'

@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import { describe, expect } from 'vitest'
 import { handBackRun } from '../../src/engine/runs/release.ts'

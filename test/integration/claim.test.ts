@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import { describe, expect } from 'vitest'
 import { createBacklogReader } from '../../src/engine/runs/backlog.ts'

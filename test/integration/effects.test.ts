@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import { describe, expect } from 'vitest'
 import { performEffect } from '../../src/engine/runs/effects.ts'

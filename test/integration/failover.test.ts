@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'

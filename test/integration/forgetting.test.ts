@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { afterEach, describe, expect } from 'vitest'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'

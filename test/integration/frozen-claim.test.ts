@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'

@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import { describe, expect } from 'vitest'
 import { expireInputs } from '../../src/engine/runs/input-answers.ts'

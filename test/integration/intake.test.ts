@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { Queue, QueueEvents } from 'bullmq'
 import { describe, expect } from 'vitest'
 import { createRetentionSweep } from '../../src/engine/sessions/retention-sweep.ts'

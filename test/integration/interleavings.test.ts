@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { expect } from 'vitest'
 import { playMany } from '../../chaos/interleavings/campaign.ts'
 import { test } from '../support/integration-test.ts'

@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import { describe, expect } from 'vitest'
 import { admitRun } from '../../src/engine/runs/admission.ts'

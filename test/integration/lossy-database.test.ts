@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import { afterAll, describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'

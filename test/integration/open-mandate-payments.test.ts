@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect } from 'vitest'
 import { queryOne } from '../../src/infra/database/database.ts'
 import { newOpenMandateId } from '../../src/infra/lib/ids.ts'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect } from 'vitest'
 import { askConsent } from '../../src/payments/consent/consents.ts'
 import { createOpenMandates } from '../../src/payments/mandates/v2/open-mandates.ts'

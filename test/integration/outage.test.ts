@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect } from 'vitest'
 import { claimNextRun } from '../../src/engine/runs/claim.ts'
 import type { Database } from '../../src/infra/database/database.ts'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { describe, expect, onTestFinished } from 'vitest'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { randomBytes } from 'node:crypto'
 import { describe, expect } from 'vitest'
 import { closeWaits, startWaits } from '../../src/engine/runs/waits.ts'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { writeFileSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { chooseInjections, injectAll } from '../../chaos/injections/campaign.ts'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { randomBytes } from 'node:crypto'
 import { compactVerify, importJWK } from 'jose'
 import { describe, expect } from 'vitest'

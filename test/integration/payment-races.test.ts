@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { expect, onTestFinished } from 'vitest'
 import { closeWaits, startWaits } from '../../src/engine/runs/waits.ts'
 import { queryOne } from '../../src/infra/database/database.ts'

@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import { describe, expect } from 'vitest'
 import type { Sql } from '../../src/state/ports/sql.ts'

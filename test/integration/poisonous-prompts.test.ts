@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { expect } from 'vitest'
 import type { FakeReply } from '../support/fake-model/fake-model.ts'
 import { runtimeTest } from '../support/integration-test.ts'

@@ -1,3 +1,6 @@
+// backends: both
+// asserts: invariants
+
 import { afterEach, describe, expect } from 'vitest'
 import { openFeed } from '../../src/engine/events/feed.ts'
 import { reconcileRuns, relayWakeUps } from '../../src/engine/runs/relay.ts'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect } from 'vitest'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { expect } from 'vitest'
 import { unique } from '../support/backend.ts'
 import { adminToken, runtimeTest as test } from '../support/integration-test.ts'

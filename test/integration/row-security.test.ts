@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import pg from 'pg'
 import { describe, expect } from 'vitest'

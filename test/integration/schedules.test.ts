@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect } from 'vitest'
 import { fireSchedules } from '../../src/engine/schedules/schedule-firing.ts'
 import type { Database } from '../../src/infra/database/database.ts'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
@@ -82,7 +84,7 @@ const dumpTables = async (): Promise<string> => {
 }
 const wait = (id: string) => runtime.of('default').wait(id, deadline())
 
-describe('a secret question', () => {
+describe('a secret question without an executor', () => {
   test('is not asked where no executor of payments has published a key: the call says what to start', async () => {
     const run = await ask()
     expect(run).toMatchObject({ status: 'completed', input_request: null })

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'

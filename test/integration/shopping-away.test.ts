@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect } from 'vitest'
 import { createNonce, orderPayment } from '../../src/payments/ledger/orders.ts'
 import { ap2Keys, ap2Texts } from '../../src/state/ap2-wire.ts'

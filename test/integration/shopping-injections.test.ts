@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect } from 'vitest'
 import { ap2Keys } from '../../src/state/ap2-wire.ts'
 import type { AgentServer, Answer } from '../support/agent-servers.ts'

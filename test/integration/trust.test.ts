@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { generateKeyPairSync } from 'node:crypto'
 import pg from 'pg'
 import { describe, expect, onTestFinished } from 'vitest'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { Queue } from 'bullmq'
 import { describe, expect, onTestFinished } from 'vitest'
 import type { Intake } from '../../src/engine/runs/intake-batches.ts'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect } from 'vitest'
 import { businessSchemas } from '../../src/accounts/account-schemas.ts'
 import { createBusinesses, ensureBusiness } from '../../src/accounts/businesses.ts'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { fileURLToPath } from 'node:url'
 import { test as base, describe, expect } from 'vitest'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'

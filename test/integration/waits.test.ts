@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished } from 'vitest'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'

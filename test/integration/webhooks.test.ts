@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect } from 'vitest'
 import { unique } from '../support/backend.ts'
 import { minutesUntil } from '../support/clock.ts'

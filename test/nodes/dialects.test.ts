@@ -241,6 +241,20 @@ describe('bad input of such a model', () => {
     ])
   })
 
+  test('calls whose reply ended for an unknown reason are refused with that reason', async () => {
+    const said = [{ text: `${look('a')}${go}`, finish: 'unknown' as const }, { text: answer('ok') }]
+    const { requests } = await run(['xml'], said)
+    expect(requests[1]?.messages.at(-1)?.content).toMatch(
+      /Error: the reply ended for a reason that is not known, so none of its calls was made/,
+    )
+  })
+
+  test('an unknown tool before a step that refers to its result is the one error', async () => {
+    const steps = `<sequential><a_server><fly>x</fly></a_server>${look('{results[0]}')}</sequential>${go}`
+    const { requests } = await written(steps, answer('ok'))
+    expect(requests[1]?.messages.at(-1)?.content.match(/Error: /g)).toHaveLength(1)
+  })
+
   test('text alone is the answer, and of two answers the last one', async () => {
     expect((await written('Plain text.')).memory.ended?.result.answer).toBe('Plain text.')
     expect(
@@ -300,6 +314,24 @@ describe('a turn in the language', () => {
       expect((requests[at + 1]?.messages ?? messages).slice(0, messages.length)).toEqual(messages)
   })
 
+  test('and so it is after a refused reply that is too long to go back, or is white space', async () => {
+    const { requests, plans, memory } = await written(
+      `<parallel>${'x'.repeat(250_000)}`,
+      ' \n',
+      `${look('a')}${go}`,
+      answer('ok'),
+    )
+    expect(memory.ended?.result.answer).toBe('ok')
+    expect(requests).toHaveLength(4)
+    for (const [at, { messages }] of requests.entries()) {
+      expect((requests[at + 1]?.messages ?? messages).slice(0, messages.length)).toEqual(messages)
+      // vendors refuse a message without a text
+      expect(messages.filter(({ content }) => content.trim() === '')).toEqual([])
+    }
+    const { exchange } = readBlob(memory, plans[0]) as { exchange: { wrote: string }[] }
+    expect(exchange.map(({ wrote }) => wrote.length)).toEqual([250_010, 2])
+  })
+
   test('reads what it wrote back out of a blob', async () => {
     const long = 'y'.repeat(40_000)
     const { requests, plans } = await written(
@@ -352,6 +384,35 @@ describe('a route with models of both dialects', () => {
     expect(requests[3]?.messages.at(-2)?.content).toBe(`<think>Then b.</think>\n${look('b')}\n${go}`)
     expect(JSON.stringify(requests[3]?.messages)).not.toContain('private')
     expect(renderTrajectory(actions, { serverOf: () => undefined, answer: 'both' }).origin).toBe('mixed')
+  })
+
+  test('keeps apart what each dialect was refused: what was written is in the trajectory, in the next prompt, and nothing else', async () => {
+    const broken = `<parallel>${look('a')}`
+    const native = (name: string, q: string) => ({ text: '', tool_calls: [{ name, arguments: { q } }] })
+    const first = await run(
+      ['xml', 'tools'],
+      [{ text: broken }, down, native('look', 'b'), { text: answer('ok') }],
+    )
+    const put_back = expect.stringContaining('‹parallel> is not closed')
+    expect(first.plans[0]?.result).toMatchObject({ dialect: 'tools' })
+    expect(first.plans[0]?.result.exchange).toEqual([{ wrote: broken, put_back, dialect: 'xml' }])
+    const mixed = renderTrajectory(first.actions, { serverOf: () => undefined, answer: 'ok' })
+    expect(mixed.text.startsWith(`${broken}\n<result index="0">Error: `)).toBe(true)
+    expect(mixed.text).toContain(`</result>\n${look('b')}\n${go}\n<result index="0">seen b</result>\n`)
+    expect(mixed.origin).toBe('mixed')
+
+    const second = await run(
+      ['tools', 'xml'],
+      [native('fly', 'a'), down, { text: `${look('b')}${go}` }, down, { text: answer('ok') }],
+    )
+    expect(second.memory.ended?.result.answer).toBe('ok')
+    expect(second.plans[0]?.result).toMatchObject({ dialect: 'xml', exchange: [{ dialect: 'tools' }] })
+    const written = renderTrajectory(second.actions, { serverOf: () => undefined, answer: 'ok' })
+    expect(written).toEqual({
+      text: `${look('b')}${go}\n<result index="0">seen b</result>\n${answer('ok')}`,
+      origin: 'written',
+    })
+    expect(JSON.stringify(second.requests.at(-1)?.messages)).not.toContain('fly')
   })
 
   test('does not ask the other dialect where the request itself is refused', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { AgentName } from '../../examples/ap2/start.ts'
+import type { AgentName } from '../../examples/buy-demo/agents.ts'
 import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
 import { createParty } from '../support/mandate-parties.ts'
 import {

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect, test } from 'vitest'
 import suite from '../../chaos/suites/crash-points.suite.ts'
 import { serversMissing } from '../support/processes.ts'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { tmpdir } from 'node:os'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openaiVideos } from '../../src/models/formats/built-in/openai-videos.ts'
 import { formatInputSchema } from '../../src/models/schemas/response-format.ts'

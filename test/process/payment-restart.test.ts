@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { randomBytes } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { payMany } from '../../chaos/payments/campaign.ts'
 import { invariant } from '../support/invariants.ts'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect, test } from 'vitest'
 import { dialogueExamples, repliesOf } from '../support/dialogue-examples.ts'
 import { serversMissing, type WorkerProcess } from '../support/processes.ts'

@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect, test } from 'vitest'
 import { serversMissing, type WorkerProcess } from '../support/processes.ts'
 import { until } from '../support/runs.ts'

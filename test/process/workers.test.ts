@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { describe, expect, test } from 'vitest'
 import { serversMissing } from '../support/processes.ts'
 import { calling, say } from '../support/script.ts'

@@ -7,6 +7,8 @@ const marks = {
   tier: ['all'],
   /** With servers, the gate runs it on the embedded database too: its SQL, locks, hints or queue differ there. */
   backends: ['both'],
+  /** An assertion that fails in it is a broken promise of Mason, so the gate never repeats it. */
+  asserts: ['invariants'],
 } as const
 
 type Mark = { [Name in keyof typeof marks]: `${Name}: ${(typeof marks)[Name][number]}` }[keyof typeof marks]

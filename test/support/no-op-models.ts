@@ -6,8 +6,8 @@ export type NoOpOptions = {
   rounds?: number
   /** Said by the planner beside each call, to give its actions a size. */
   saying?: string
-  /** What the planner calls, where it is not `calculate`. */
-  toCall?(round: number): { name: string; arguments: string }
+  /** What the planner calls in one reply, where it is not `calculate`. */
+  toCalls?(round: number): { name: string; arguments: string }[]
 }
 
 /**
@@ -17,7 +17,7 @@ export type NoOpOptions = {
 export const noOpModels = ({
   rounds = 1,
   saying = '',
-  toCall = (round) => ({ name: 'calculate', arguments: `{"expression":"${round} + 1"}` }),
+  toCalls = (round) => [{ name: 'calculate', arguments: `{"expression":"${round} + 1"}` }],
 }: NoOpOptions = {}): Models => ({
   async call({ role, messages }): Promise<ModelReply> {
     const reply = {
@@ -30,11 +30,11 @@ export const noOpModels = ({
     }
     if (role !== 'planner') return { ...reply, text: '{}' }
     const last = messages.findLast((message) => message.role === 'tool')
-    const done = last?.role === 'tool' ? Number(last.tool_call_id.slice('round_'.length)) : 0
+    const done = last?.role === 'tool' ? Number.parseInt(last.tool_call_id.slice('round_'.length), 10) : 0
     if (done >= rounds) return { ...reply, text: 'Done.' }
     const round = done + 1
-    const call = { id: `round_${round}`, ...toCall(round) }
-    return { ...reply, text: saying, finish: 'tool_calls', tool_calls: [call] }
+    const tool_calls = toCalls(round).map((call, at) => ({ id: `round_${round}_${at}`, ...call }))
+    return { ...reply, text: saying, finish: 'tool_calls', tool_calls }
   },
   hasModel: () => true,
   // so much that no run is ever summed up

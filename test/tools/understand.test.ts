@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Services } from '../../src/state/ports/services.ts'
 import type { AdmittedRequest } from '../../src/state/run-request.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { memoryRun, modelsOf, workOn } from '../support/memory-run.ts'
@@ -14,12 +15,16 @@ const outputOf = (schema: Record<string, unknown> = {}): string => {
   return JSON.stringify(Object.fromEntries(names.map((name) => [name, isAnswer ? 'Said at once.' : 7])))
 }
 
-const opened = async (request: Partial<AdmittedRequest> & { prompt: string }, text = '') => {
+const opened = async (
+  request: Partial<AdmittedRequest> & { prompt: string },
+  text = '',
+  services: Partial<Services> = {},
+) => {
   const memory = memoryRun(request)
   const models = modelsOf(({ role, schema }) => ({
     text: role === 'understand' ? text : role === 'output' ? outputOf(schema) : 'Done.',
   }))
-  const { state } = await workOn(await graphWith(), memory, { models })
+  const { state } = await workOn(await graphWith(), memory, { models, services })
   checkInvariants(state)
   return {
     state,
@@ -161,5 +166,37 @@ describe('where a turn begins', () => {
     const { nodes, answer } = await opened({ prompt: long }, reply({ start: 'answer' }))
     expect(nodes).toEqual(['load-session', 'user-context', 'understand', 'answer', 'end'])
     expect(answer).toBe('Said at once.')
+  })
+})
+
+describe('what is remembered is looked up', () => {
+  const lookedUp = async (request: Partial<AdmittedRequest> & { prompt: string }, text = '') => {
+    const queries: string[] = []
+    const recall = async (query: string) => {
+      queries.push(query)
+      return []
+    }
+    const memories = { any: async () => true, search: async () => [], recall, remember: async () => ({}) }
+    const { nodes, status } = await opened(request, text, { memories: memories as never })
+    expect(status).toBe('completed')
+    return { queries, nodes: nodes.slice(nodes.indexOf('user-context') + 1, -1) }
+  }
+
+  test('by the goal where a model has understood the request, before the turn begins where it says', async () => {
+    expect(await lookedUp({ prompt: long }, reply())).toEqual({
+      queries: ['Count the sales.'],
+      nodes: ['understand', 'recall-memory', 'planner', 'answer'],
+    })
+    expect(await lookedUp({ prompt: long }, reply({ start: 'answer' }))).toEqual({
+      queries: ['Count the sales.'],
+      nodes: ['understand', 'recall-memory', 'answer'],
+    })
+  })
+
+  test('by the request where none has, at once where none is asked', async () => {
+    expect((await lookedUp({ prompt: long }, 'no idea')).queries).toEqual([long])
+    expect((await lookedUp({ prompt: long }, reply({ task_goal: ' ' }))).queries).toEqual([long])
+    const { queries, nodes } = await lookedUp({ prompt: 'Count them.' })
+    expect([queries, nodes.includes('understand')]).toEqual([['Count them.'], false])
   })
 })

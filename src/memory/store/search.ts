@@ -43,6 +43,8 @@ export const memoryColumns = `memory_id AS id, kind, content, origin, ${trustedC
 export const minSimilarity = 0.1
 /** How many deviations above the mean of unrelated texts the similarity of related ones is at least (`bench/cases/recall.bench.ts`). */
 const minDeviations = 1
+/** The least deviation that counts: a model whose vectors are all alike, or zeros, says nothing. */
+const leastDeviation = 0.01
 
 /** What vectors are searched in: a table of rows with their spaces and signatures, and one of their vectors. */
 export type VectorIndex = {
@@ -60,11 +62,11 @@ const maxComparedAll = 4000
 const maxComparedNearest = 400
 
 /** Jumps from one space to the next, so it takes one index lookup a space. */
-const spacesStatement = `
+const toSpacesStatement = ({ rows, live }: Pick<VectorIndex, 'rows' | 'live'>): string => `
   WITH RECURSIVE spaces AS (
-    (SELECT space FROM memories WHERE tenant = $1 AND user_id = $2 AND superseded_by IS NULL ORDER BY space LIMIT 1)
+    (SELECT space FROM ${rows} WHERE tenant = $1 AND user_id = $2 AND ${live} ORDER BY space LIMIT 1)
     UNION ALL
-    SELECT (SELECT m.space FROM memories m WHERE m.tenant = $1 AND m.user_id = $2 AND m.superseded_by IS NULL
+    SELECT (SELECT m.space FROM ${rows} m WHERE m.tenant = $1 AND m.user_id = $2 AND ${live}
       AND m.space > spaces.space ORDER BY m.space LIMIT 1) FROM spaces WHERE spaces.space IS NOT NULL
   ) SELECT space FROM spaces WHERE space IS NOT NULL`
 
@@ -90,13 +92,14 @@ export const toNearStatement = ({ rows, vectors, id, where, live, columns }: Vec
      ) v ORDER BY 2 LIMIT $6)
   )
   SELECT ${columns} FROM best JOIN ${rows} USING (${id}) WHERE tenant = $1
-    AND distance <= -COALESCE((SELECT pair_mean + ${minDeviations} * pair_deviation FROM memory_spaces WHERE space = $3), ${minSimilarity})
+    AND distance <= -COALESCE((SELECT pair_mean + ${minDeviations} * greatest(pair_deviation, ${leastDeviation}) FROM memory_spaces WHERE space = $3), ${minSimilarity})
   ORDER BY distance`
 
-const nearStatement = toNearStatement({
+const memoryIndex: VectorIndex = {
   ...{ rows: 'memories', vectors: 'memory_vectors', id: 'memory_id', columns: memoryColumns },
   ...{ where: '', live: 'superseded_by IS NULL' },
-})
+}
+const nearStatement = toNearStatement(memoryIndex)
 
 /**
  * Those that share the most words with the text, the latest first, by the index of words; while the user has memories of an
@@ -123,9 +126,15 @@ const wordsStatement = `
 
 const listLength = 40
 
-/** The spaces that a user has memories in; '' for memories without a vector. */
-export const readSpaces = async (sql: Sql, { business, user_id }: MemoryOwner): Promise<string[]> =>
-  (await sql.query<{ space: string }>(spacesStatement, [business, user_id])).rows.map(({ space }) => space)
+/** The spaces that a user has memories in, or other rows; '' for those without a vector. */
+export const readSpaces = async (
+  sql: Sql,
+  { business, user_id }: MemoryOwner,
+  index: Pick<VectorIndex, 'rows' | 'live'> = memoryIndex,
+): Promise<string[]> =>
+  (await sql.query<{ space: string }>(toSpacesStatement(index), [business, user_id])).rows.map(
+    ({ space }) => space,
+  )
 
 /** A lexeme, quoted for a tsquery. */
 const quoteLexeme = (word: string): string => `'${word.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`

@@ -9,14 +9,14 @@ import { asUser } from './user-scope.ts'
 /** Whether a run repeats one that completed, as those of a fork and retries do: their turn counts once. */
 export const isRepetitionSql = `EXISTS (SELECT FROM runs p WHERE p.tenant = r.tenant AND p.run_id = r.parent_run_id AND p.status = 'completed')`
 
-/** The completed turns of a session that were ended since its user last had something forgotten. */
+/** The completed turns of a session that were begun since its user last had something forgotten. */
 const turnsStatement = `
   SELECT r.session_id, r.turn, q.request->>'prompt' AS prompt, o.result->>'answer' AS answer, r.ended_at AS said_at
   FROM runs r JOIN run_requests q USING (tenant, run_id) LEFT JOIN run_results o USING (tenant, run_id)
   WHERE r.tenant = $1 AND r.session_id = $2 AND r.status = 'completed' AND r.finish_reason IS DISTINCT FROM 'length'
     AND NOT ${isRepetitionSql}
     AND NOT EXISTS (SELECT FROM distillations d WHERE d.tenant = r.tenant AND d.run_id = r.run_id)
-    AND r.ended_at >= COALESCE((SELECT said_before FROM turn_cutoffs WHERE tenant = $1 AND user_id = $3), '-infinity')
+    AND r.created_at >= COALESCE((SELECT said_before FROM turn_cutoffs WHERE tenant = $1 AND user_id = $3), '-infinity')
   ORDER BY r.turn`
 
 type Backlog = { tenant: string; after_session: string }

@@ -9,9 +9,11 @@ import {
   type MemoryQuery,
   type MemoryServices,
   prepareMemoryQuery,
+  readSpaces,
   toNearStatement,
   toTsQuery,
   toVectorText,
+  type VectorIndex,
 } from './search.ts'
 import { asUser, type MemoryOwner } from './user-scope.ts'
 import { computeSignature } from './vector-signature.ts'
@@ -26,10 +28,15 @@ const maxTurnsOfSession = 2
 const listLength = 40
 const columns = 'session_id, turn, content, said_at'
 
-const inTime = 'AND session_id <> $7 AND said_at >= $8::timestamptz AND said_at < $9::timestamptz'
-const nearStatement = toNearStatement({
-  ...{ rows: 'turns', vectors: 'turn_vectors', id: 'number', where: inTime, live: 'true' },
+const turnIndex: VectorIndex = {
+  ...{ rows: 'turns', vectors: 'turn_vectors', id: 'number', where: 'AND session_id <> $7', live: 'true' },
   columns: ['session_id', 'turn', 'content', 'said_at'].map((name) => `turns.${name}`).join(', '),
+}
+const nearStatement = toNearStatement(turnIndex)
+/** Apart: with limits that it does not know, a plan for any of them reads the rows by their dates. */
+const nearInTimeStatement = toNearStatement({
+  ...turnIndex,
+  where: `${turnIndex.where} AND said_at >= $8::timestamptz AND said_at < $9::timestamptz`,
 })
 
 /** A word is rare in up to a twentieth of the user's turns, and always in up to ten. */
@@ -89,7 +96,10 @@ const findTurns = async (
   const words = listContentWords(text).slice(0, maxWords)
   const lists = await Promise.all([
     ...vectors.map(({ space, vector }) =>
-      query(nearStatement, [space, toVectorText(vector), computeSignature(vector), listLength, ...period]),
+      query(time ? nearInTimeStatement : nearStatement, [
+        ...[space, toVectorText(vector), computeSignature(vector), listLength],
+        ...(time ? period : [sessionId]),
+      ]),
     ),
     ...(words.length > 0
       ? [query(wordsStatement, [JSON.stringify(words), listLength, ...period, toTsQuery(words)])]
@@ -120,7 +130,7 @@ export const hasTurns = async (
     sessionId,
   ])
 
-/** See `findTurns`. Asks the embedding model only where the user has turns in its space, and not for the latest talk. */
+/** See `findTurns`. Asks embedding models only where the user has turns in their spaces, and not for the latest talk. */
 export const searchTurns = async (
   parts: MemoryServices,
   owner: MemoryOwner,
@@ -129,21 +139,14 @@ export const searchTurns = async (
   text: string,
   signal: AbortSignal,
 ): Promise<TurnHit[]> => {
-  const space = parts.embedder.current()
   const time = findAskedTime(text, new Date())
   const inScope = <T>(work: (sql: Sql) => Promise<T>) =>
     asUser(parts.database, owner, work, { pipelined: true })
-  const isInSpace =
-    space !== hashSpace &&
-    !time?.isLatest &&
-    (await inScope((sql) =>
-      hasRow(sql, 'SELECT 1 AS held FROM turns WHERE tenant = $1 AND user_id = $2 AND space = $3 LIMIT 1', [
-        ...[owner.business, owner.user_id, space],
-      ]),
-    ))
-  const { vectors } = isInSpace
-    ? await prepareMemoryQuery(parts, [space], text, caller, signal)
-    : { vectors: [] }
+  const spaces =
+    time?.isLatest || parts.embedder.current() === hashSpace
+      ? []
+      : await inScope((sql) => readSpaces(sql, owner, turnIndex))
+  const { vectors } = await prepareMemoryQuery(parts, spaces, text, caller, signal)
   return inScope((sql) => findTurns(sql, owner, sessionId, { text, vectors }, time))
 }
 

@@ -68,8 +68,11 @@ export const openReplyEnd = (
     finish(result) {
       if (!over.signal.aborted) pass(held, '')
       const at = findStop(result.text, stop)
-      if (at < 0) return result
-      return { ...result, text: result.text.slice(0, at), finish: 'stop', cut: result.text.length - at }
+      if (at >= 0)
+        return { ...result, text: result.text.slice(0, at), finish: 'stop', cut: result.text.length - at }
+      // behind its end the vendor may have gone on to a limit: that does not make it a cut one
+      const isOpen = result.finish === 'length' || result.finish === 'unknown'
+      return isOpen && watch()(result.text) ? { ...result, finish: 'stop' } : result
     },
     close: () => closed.abort(),
   }

@@ -56,7 +56,7 @@ export const requestDecision = async (
   ask: DecisionRequest,
   signal: AbortSignal,
 ): Promise<PlannerDecision> => {
-  const exchange: ReplyExchange[] = []
+  let exchange: ReplyExchange[] = []
   const onText = numberAttempts(ask.onText)
   let usage = noUsage
   let refused = 0
@@ -92,6 +92,7 @@ export const requestDecision = async (
   } catch (error) {
     if (!isModelFailure(error)) throw error
     usage = readUsage(error)
+    exchange = exchange.map((one) => ({ ...one, dialect: first }))
     return decide(second, false)
   }
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { defineTool } from '../../graph/definitions.ts'
 import type { RecalledMemory } from '../../state/memory-kinds.ts'
-import type { Memory } from '../../state/runtime-state.ts'
-import { turnPrompt } from '../../state/turn.ts'
+import type { Memory, RuntimeState } from '../../state/runtime-state.ts'
+import { turnActions, turnPrompt } from '../../state/turn.ts'
 
 const maxMemories = 8
 
@@ -16,13 +16,13 @@ export default defineTool({
   kinds: ['prepare'],
   pure: true,
   input: z.strictObject({}),
-  reads: ['prompts', 'memory'],
+  reads: ['prompts', 'memory', 'action_history'],
   writes: ['memory'],
   needs: ['memories'],
   skip: (state) => turnPrompt(state).trim() === '',
   hasWork: ({ memories }) => memories.any(),
   async run(state, { checkpoint, memories }, signal) {
-    const found = await memories.recall(turnPrompt(state), maxMemories, signal)
+    const found = await memories.recall(toQuery(state), maxMemories, signal)
     const known = new Set(state.memory.map(({ id }) => id))
     return checkpoint(
       {
@@ -37,6 +37,12 @@ export default defineTool({
     )
   },
 })
+
+/** The goal, where a model has understood the request: its own words may be long, and about more than what is wanted. */
+const toQuery = (state: Pick<RuntimeState, 'prompts' | 'action_history'>): string => {
+  const goal = turnActions(state).find(({ node }) => node === 'understand')?.result.task_goal
+  return typeof goal === 'string' && goal.trim() !== '' ? goal : turnPrompt(state)
+}
 
 const toMemory = ({ origin: _, trusted, ...memory }: RecalledMemory): Memory => ({
   ...memory,

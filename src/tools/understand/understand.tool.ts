@@ -70,7 +70,7 @@ export default defineTool({
           result: { by: match ? 'embedding' : 'rules', ...(scenario && { scenario }) },
           usage,
           relevance: 0,
-          next: ['planner'],
+          next: toNext(state, 'planner'),
         },
         scenario ? { scenario } : {},
       )
@@ -88,7 +88,7 @@ export default defineTool({
         result: { by: 'model', task_goal: value.task_goal, start },
         usage,
         relevance: 0.3,
-        next: [start],
+        next: toNext(state, start),
       },
       {
         ...(value.task_goal.trim() !== '' && { task_goals: value.task_goal }),
@@ -117,6 +117,12 @@ const chooseBySimilarity = async (
     log.warn({ error: String(error) }, 'the embedding model could not choose a scenario; the planner may')
     return null
   }
+}
+
+/** The tools that were left for after the analysis, which then lead to `start`. */
+const toNext = (state: Pick<RuntimeState, 'action_history'>, start: string): string[] => {
+  const later = readOpening(state, 'later').map(String)
+  return later.length > 0 ? later : [start]
 }
 
 /** Short, and without files: no model is asked. */

@@ -71,6 +71,18 @@ describe('the end of a reply', () => {
   })
 
   test.each([
+    ['stop', 'the end. The vendor goes on', 'length'],
+    ['length', 'the beginning', 'length'],
+    ['content_filter', 'the end, which is withheld', 'content_filter'],
+  ] as const)('makes it %s where the reply is %j and the vendor says %s', async (finish, text, said) => {
+    server.script({ planner: [{ text, finish: said }] })
+    const { models } = createMeteredModels(server)
+    const watch = () => (text: string) => text.includes('end')
+    const end = { stop: [], watch, continues: () => false }
+    expect((await models.call(ask({ end }), never())).finish).toBe(finish)
+  })
+
+  test.each([
     [
       'OpenAI',
       {

@@ -220,7 +220,7 @@ export const refuseUnfinished = (reply: ModelReply, read: Interpretation): Inter
   if (permitsCalls(reply) || isText) return read
   const why = `${reasons[reply.finish] ?? 'the reply ended for a reason that is not known'}, so none of its calls was made`
   const none = { ...read, calls: [], todos: [], proposal: {}, output: null }
-  if (reply.finish === 'unknown' && reply.text.trim() !== '')
+  if (reply.finish === 'unknown' && read.text.trim() !== '')
     return { ...none, errors: [], notes: [...read.notes, why] }
   const error = `${why}; make them again, with less text and shorter arguments`
   const refused = reply.tool_calls.map((call) => ({ call, error }))

@@ -1,10 +1,11 @@
 import type { PlanRound } from '../../../context/rounds.ts'
 import { parseBlobResult } from '../../../state/inline-blobs.ts'
 import type { Blobs } from '../../../state/ports/blobs.ts'
+import type { DialectName } from '../../../state/ports/models.ts'
 import type { ReadonlyAction } from '../../../state/turn.ts'
 
-/** What a model wrote, and what was put back. */
-export type ReplyExchange = { wrote: string; put_back: string }
+/** What a model wrote, and what was put back; `dialect` is that of both where the action was decided in the other one. */
+export type ReplyExchange = { wrote: string; put_back: string; dialect?: DialectName }
 
 /** What a model wrote in the language in one step: the reply, and what was refused before it. */
 export type WrittenPlan = { wrote: string; exchange: readonly ReplyExchange[] }
@@ -15,6 +16,8 @@ export type WrittenPlans = ReadonlyMap<ReadonlyAction, WrittenPlan>
 /** Blobs never change: each is read once while its action lives. */
 const knownPlans = new WeakMap<ReadonlyAction, WrittenPlan>()
 
+const isXml = ({ dialect = 'xml' }: ReplyExchange): boolean => dialect === 'xml'
+
 /** What was written in a result; null where the action was decided natively, or its reply is in a blob. */
 export const readWrittenPlan = ({
   dialect,
@@ -22,7 +25,10 @@ export const readWrittenPlan = ({
   exchange,
 }: ReadonlyAction['result']): WrittenPlan | null =>
   dialect === 'xml' && typeof wrote === 'string'
-    ? { wrote, exchange: Array.isArray(exchange) ? (exchange as unknown as ReplyExchange[]) : [] }
+    ? {
+        wrote,
+        exchange: Array.isArray(exchange) ? (exchange as unknown as ReplyExchange[]).filter(isXml) : [],
+      }
     : null
 
 /** The written plans of these rounds that are in blobs. One whose bytes are gone is left out. */
