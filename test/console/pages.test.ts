@@ -155,17 +155,23 @@ describe.skipIf(browserMissing)('pages', () => {
     await page.getByRole('heading', { name: /⟨U\+202E⟩abc/ }).waitFor()
   })
 
-  testInAll('a question is answered in the inbox, and the second of two people sees that it has been answered', async () => {
-    const [first, second] = await Promise.all([mason.visit('/default/inbox'), mason.visit('/default/inbox')])
-    await second.getByRole('button', { name: 'red' }).waitFor()
-    await second.route('**/v1/input-requests*', (route) => route.abort())
-    say(mason.model, { planner: [{ text: 'Painted.' }] })
-    await first.getByRole('button', { name: 'blue' }).click()
-    await first.getByText('No question is open.').waitFor()
-    await second.getByRole('button', { name: 'red' }).click()
-    await second.getByText('Another person has answered this question first.').waitFor()
-    mason.model.reset()
-  })
+  testInAll(
+    'a question is answered in the inbox, and the second of two people sees that it has been answered',
+    async () => {
+      const [first, second] = await Promise.all([
+        mason.visit('/default/inbox'),
+        mason.visit('/default/inbox'),
+      ])
+      await second.getByRole('button', { name: 'red' }).waitFor()
+      await second.route('**/v1/input-requests*', (route) => route.abort())
+      say(mason.model, { planner: [{ text: 'Painted.' }] })
+      await first.getByRole('button', { name: 'blue' }).click()
+      await first.getByText('No question is open.').waitFor()
+      await second.getByRole('button', { name: 'red' }).click()
+      await second.getByText('Another person has answered this question first.').waitFor()
+      mason.model.reset()
+    },
+  )
 
   test('a session goes on as a conversation', async () => {
     say(mason.model, { planner: [{ text: 'You are welcome.' }] })

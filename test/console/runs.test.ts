@@ -149,24 +149,21 @@ describe.skipIf(browserMissing)('runs', () => {
   })
 
   const tabs = ['graph', 'usage', 'actions', 'state', 'todos', 'payments']
-  test.each(isGate ? tabs.slice(0, 2) : tabs)(
-    'the tab %s has a link of its own',
-    async (tab) => {
-      const page = await mason.visit(`/default/runs/${done.id}?tab=${tab}`)
-      const wanted = {
-        actions: page
-          .locator('.row-line', { hasText: 'It is 42' })
-          .or(page.locator('.row-line', { hasText: 'Answered' }))
-          .first(),
-        graph: page.locator('svg .box[data-look~=visited]').first(),
-        state: page.getByText('action_history'),
-        todos: page.getByText('This run has no plan.'),
-        usage: page.getByRole('cell', { name: /fake · planner/ }),
-        payments: page.getByText('This run made no payment.'),
-      }[tab]
-      await wanted?.waitFor()
-    },
-  )
+  test.each(isGate ? tabs.slice(0, 2) : tabs)('the tab %s has a link of its own', async (tab) => {
+    const page = await mason.visit(`/default/runs/${done.id}?tab=${tab}`)
+    const wanted = {
+      actions: page
+        .locator('.row-line', { hasText: 'It is 42' })
+        .or(page.locator('.row-line', { hasText: 'Answered' }))
+        .first(),
+      graph: page.locator('svg .box[data-look~=visited]').first(),
+      state: page.getByText('action_history'),
+      todos: page.getByText('This run has no plan.'),
+      usage: page.getByRole('cell', { name: /fake · planner/ }),
+      payments: page.getByText('This run made no payment.'),
+    }[tab]
+    await wanted?.waitFor()
+  })
 
   test('the prompt of an action is there as it was sent', async () => {
     const page = await mason.visit(`/default/runs/${done.id}?tab=prompt`)

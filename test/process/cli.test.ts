@@ -167,14 +167,14 @@ describe('mason run, embedded', () => {
   })
 
   testInAll('quits at once at the second Ctrl-C', async () => {
-      model.script({ '*': [{ text: 'too late', hold: true }] })
-      const running = startCli(['run', 'take your time'], { cwd, env: withModel() })
-      await asked(running)
-      running.kill('SIGINT')
-      await running.says(/cancelling/)
-      running.kill('SIGINT')
-      expect(await running.ended).toMatchObject({ code: 130 })
-    })
+    model.script({ '*': [{ text: 'too late', hold: true }] })
+    const running = startCli(['run', 'take your time'], { cwd, env: withModel() })
+    await asked(running)
+    running.kill('SIGINT')
+    await running.says(/cancelling/)
+    running.kill('SIGINT')
+    expect(await running.ended).toMatchObject({ code: 130 })
+  })
 })
 
 describe('mason serve, embedded', () => {
@@ -203,11 +203,11 @@ describe('mason serve, embedded', () => {
   })
 
   testInAll('names the port that is in use', async () => {
-      const other = createServer().listen(0, '127.0.0.1')
-      await once(other, 'listening')
-      const port = String((other.address() as AddressInfo).port)
-      const busy = await runCli(['serve', '--port', port, '--role', 'api'], { cwd })
-      expect(busy).toMatchObject({ code: 1, stderr: expect.stringMatching(/cannot listen[\s\S]*--port/) })
-      other.close()
-    })
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const port = String((other.address() as AddressInfo).port)
+    const busy = await runCli(['serve', '--port', port, '--role', 'api'], { cwd })
+    expect(busy).toMatchObject({ code: 1, stderr: expect.stringMatching(/cannot listen[\s\S]*--port/) })
+    other.close()
+  })
 })

@@ -56,25 +56,28 @@ describe('the embedded runtime', () => {
   })
 
   // `take-over` has the same on servers
-  testInAll('killed while a run waits goes on with it when it starts again, though the wait ended in between', async () => {
-    await using model = await startFakeModel()
-    say(model, { planner: [calling(['gate_wait', { waits: [{ ref: 'job' }] }]), { text: 'Done.' }] })
-    const config = await openFolder()
-    const task = { config, modelUrl: model.baseUrl }
-    const first = await processes.start({ ...task, submit: { prompt: 'Wait', user_id: 'u1' } })
-    const { run_id } = await first.reported('submitted')
-    await first.reported('left', ({ left }) => left === 'parked')
-    first.signal('SIGKILL')
-    await first.exited
+  testInAll(
+    'killed while a run waits goes on with it when it starts again, though the wait ended in between',
+    async () => {
+      await using model = await startFakeModel()
+      say(model, { planner: [calling(['gate_wait', { waits: [{ ref: 'job' }] }]), { text: 'Done.' }] })
+      const config = await openFolder()
+      const task = { config, modelUrl: model.baseUrl }
+      const first = await processes.start({ ...task, submit: { prompt: 'Wait', user_id: 'u1' } })
+      const { run_id } = await first.reported('submitted')
+      await first.reported('left', ({ left }) => left === 'parked')
+      first.signal('SIGKILL')
+      await first.exited
 
-    const database = await openEmbeddedDatabase(config.database)
-    await database.query(`SELECT end_wait('default', 'job', 'job', '{"status":"succeeded"}')`)
-    await database.close()
-    const second = await processes.start({ ...task, waitFor: run_id })
-    const { run, state } = (await second.reported('done')) as { run: RunView; state: RuntimeState }
-    expect(run).toMatchObject({ id: run_id, status: 'completed', answer: 'Done.' })
-    checkInvariants(state)
-    expect(state.action_history[0]?.filter(({ node }) => node === 'gate_wait')).toHaveLength(1)
-    expect(model.requests('planner')).toHaveLength(2)
-  })
+      const database = await openEmbeddedDatabase(config.database)
+      await database.query(`SELECT end_wait('default', 'job', 'job', '{"status":"succeeded"}')`)
+      await database.close()
+      const second = await processes.start({ ...task, waitFor: run_id })
+      const { run, state } = (await second.reported('done')) as { run: RunView; state: RuntimeState }
+      expect(run).toMatchObject({ id: run_id, status: 'completed', answer: 'Done.' })
+      checkInvariants(state)
+      expect(state.action_history[0]?.filter(({ node }) => node === 'gate_wait')).toHaveLength(1)
+      expect(model.requests('planner')).toHaveLength(2)
+    },
+  )
 })

@@ -39,37 +39,37 @@ const start = (limitMs: number, what: string) => {
 
 // ten seconds of a processor; a worker process below does the same within half a second
 testInAll('a server whose event loop is blocked for as long as a lease ends itself', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'mason-watchdog-'))
-    const settings = {
-      DATA_DIR: folder,
-      PORT: '0',
-      MASON_AUTH: 'off',
-      MASON_LEASE_MS: '1000',
-      HOST: '127.0.0.1',
-    }
-    const script = `
+  const folder = await mkdtemp(join(tmpdir(), 'mason-watchdog-'))
+  const settings = {
+    DATA_DIR: folder,
+    PORT: '0',
+    MASON_AUTH: 'off',
+    MASON_LEASE_MS: '1000',
+    HOST: '127.0.0.1',
+  }
+  const script = `
       import { createScrubber } from './src/infra/secrets/scrubber.ts'
       import { runServer } from './src/cli/serve.ts'
       process.stdin.on('data', () => { for (;;); })
       await runServer({ role: 'api' }, ${JSON.stringify(settings)}, createScrubber())`
-    const child = spawn(process.execPath, [...scriptFlags(), '--input-type=module', '-e', script], {
-      cwd: root,
-    })
-    children.push(child)
-    let out = ''
-    let err = ''
-    child.stdout.on('data', (part) => {
-      out += part
-    })
-    child.stderr.on('data', (part) => {
-      err += part
-    })
-    await until('the start', () => out.includes('Mason listens'), 90_000)
-    child.stdin.write('now\n')
-    const [, signal] = await once(child, 'close')
-    await rm(folder, { recursive: true })
-    expect(signal).toBe('SIGKILL')
-    expect(err).toContain('the event loop was blocked for 10000 ms')
+  const child = spawn(process.execPath, [...scriptFlags(), '--input-type=module', '-e', script], {
+    cwd: root,
+  })
+  children.push(child)
+  let out = ''
+  let err = ''
+  child.stdout.on('data', (part) => {
+    out += part
+  })
+  child.stderr.on('data', (part) => {
+    err += part
+  })
+  await until('the start', () => out.includes('Mason listens'), 90_000)
+  child.stdin.write('now\n')
+  const [, signal] = await once(child, 'close')
+  await rm(folder, { recursive: true })
+  expect(signal).toBe('SIGKILL')
+  expect(err).toContain('the event loop was blocked for 10000 ms')
 })
 
 describe('a worker process', () => {
