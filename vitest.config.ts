@@ -40,6 +40,8 @@ const processes = (name: string, include: string) => ({
 
 export default defineConfig({
   test: {
+    // each project transforms the same files: once for all
+    experimental: { fsModuleCache: isGate },
     ...(log && { reporters: ['default', createTestLog(log)] }),
     sequence: { sequencer: LongestFirst },
     setupFiles: ['test/support/setup-seed.ts'],

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { calling, say } from '../support/script.ts'
+import { testInAll } from '../support/tier.ts'
 import { browserMissing, type Console, expectWhole, go, openConsole } from './console.ts'
 
 const built = join(import.meta.dirname, '..', '..', 'dist', 'console')
@@ -112,7 +113,7 @@ describe.skipIf(browserMissing)('pages', () => {
   afterAll(() => mason?.[Symbol.asyncDispose]())
   afterEach(() => mason?.checkPages())
 
-  test('language and theme are chosen and kept', async () => {
+  testInAll('language and theme are chosen and kept', async () => {
     // its choices would stay with the other tests
     const page = await mason.visit('/default/runs', { locale: 'en-US' })
     await page.getByLabel('Language').selectOption('zh')
@@ -154,17 +155,23 @@ describe.skipIf(browserMissing)('pages', () => {
     await page.getByRole('heading', { name: /⟨U\+202E⟩abc/ }).waitFor()
   })
 
-  test('a question is answered in the inbox, and the second of two people sees that it has been answered', async () => {
-    const [first, second] = await Promise.all([mason.visit('/default/inbox'), mason.visit('/default/inbox')])
-    await second.getByRole('button', { name: 'red' }).waitFor()
-    await second.route('**/v1/input-requests*', (route) => route.abort())
-    say(mason.model, { planner: [{ text: 'Painted.' }] })
-    await first.getByRole('button', { name: 'blue' }).click()
-    await first.getByText('No question is open.').waitFor()
-    await second.getByRole('button', { name: 'red' }).click()
-    await second.getByText('Another person has answered this question first.').waitFor()
-    mason.model.reset()
-  })
+  testInAll(
+    'a question is answered in the inbox, and the second of two people sees that it has been answered',
+    async () => {
+      const [first, second] = await Promise.all([
+        mason.visit('/default/inbox'),
+        mason.visit('/default/inbox'),
+      ])
+      await second.getByRole('button', { name: 'red' }).waitFor()
+      await second.route('**/v1/input-requests*', (route) => route.abort())
+      say(mason.model, { planner: [{ text: 'Painted.' }] })
+      await first.getByRole('button', { name: 'blue' }).click()
+      await first.getByText('No question is open.').waitFor()
+      await second.getByRole('button', { name: 'red' }).click()
+      await second.getByText('Another person has answered this question first.').waitFor()
+      mason.model.reset()
+    },
+  )
 
   test('a session goes on as a conversation', async () => {
     say(mason.model, { planner: [{ text: 'You are welcome.' }] })
@@ -275,7 +282,7 @@ describe.skipIf(browserMissing)('pages', () => {
     expect(await page.content()).not.toContain(token)
   })
 
-  test('a long list is loaded page after page', async () => {
+  testInAll('a long list is loaded page after page', async () => {
     await Promise.all(Array.from({ length: 55 }, (_, at) => mason.createToken(`of many ${at}`, ['read'])))
     const page = await mason.visit('/default/admin/tokens')
     const rows = page.locator('tbody tr')
@@ -285,7 +292,7 @@ describe.skipIf(browserMissing)('pages', () => {
     await rows.nth(54).waitFor()
   })
 
-  test('a file is found by its id, and deleted after one question that names it', async () => {
+  testInAll('a file is found by its id, and deleted after one question that names it', async () => {
     const headers = { authorization: `Bearer ${mason.adminToken}`, 'x-file-name': 'notes.json' }
     const upload = await fetch(`${mason.url}/v1/files`, { method: 'POST', headers, body: 'bytes' })
     const file = (await upload.json()) as { id: string }
@@ -308,7 +315,7 @@ describe.skipIf(browserMissing)('pages', () => {
       .waitFor()
   })
 
-  test('a form says which field the server refuses', async () => {
+  testInAll('a form says which field the server refuses', async () => {
     const page = await mason.visit('/default/admin/routes')
     await page.getByRole('button', { name: 'Add' }).click()
     const dialog = page.getByRole('dialog')
@@ -320,7 +327,7 @@ describe.skipIf(browserMissing)('pages', () => {
     await dialog.getByText(/\/models/).waitFor()
   })
 
-  test('after a restart of the server the page goes on by itself', async () => {
+  testInAll('after a restart of the server the page goes on by itself', async () => {
     say(mason.model, {
       planner: [calling(['ask_user', { question: 'After the restart?' }]), { text: 'Still here.' }],
     })

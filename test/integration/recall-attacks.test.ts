@@ -1,5 +1,3 @@
-// backends: both
-
 import { describe, expect } from 'vitest'
 import { businessSchemas } from '../../src/accounts/account-schemas.ts'
 import { createBusinesses, ensureBusiness } from '../../src/accounts/businesses.ts'

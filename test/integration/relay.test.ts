@@ -1,4 +1,3 @@
-// backends: both
 // asserts: invariants
 
 import { afterEach, describe, expect } from 'vitest'

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { jsonLines, type Running, runCli, startCli } from '../support/cli.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model/fake-model.ts'
 import { until } from '../support/runs.ts'
-import { isGate } from '../support/tier.ts'
+import { isGate, testInAll } from '../support/tier.ts'
 
 const orders = join(import.meta.dirname, '..', '..', 'examples', 'data', 'orders.csv')
 
@@ -123,7 +123,8 @@ describe('the command line', () => {
 })
 
 describe('mason run, embedded', () => {
-  test('answers from a file with the offline model, one JSON object per event', async () => {
+  // the README does so, and a server below writes JSON
+  testInAll('answers from a file with the offline model, one JSON object per event', async () => {
     const prompt = 'How many orders were returned?'
     const { code, stdout, stderr } = await runCli(['run', prompt, '--file', orders, '--json'], { cwd })
     expect([code, stderr]).toEqual([0, ''])
@@ -165,16 +166,15 @@ describe('mason run, embedded', () => {
     await until('the model call is broken off', () => model.open() === 0)
   })
 
-  if (!isGate)
-    test('quits at once at the second Ctrl-C', async () => {
-      model.script({ '*': [{ text: 'too late', hold: true }] })
-      const running = startCli(['run', 'take your time'], { cwd, env: withModel() })
-      await asked(running)
-      running.kill('SIGINT')
-      await running.says(/cancelling/)
-      running.kill('SIGINT')
-      expect(await running.ended).toMatchObject({ code: 130 })
-    })
+  testInAll('quits at once at the second Ctrl-C', async () => {
+    model.script({ '*': [{ text: 'too late', hold: true }] })
+    const running = startCli(['run', 'take your time'], { cwd, env: withModel() })
+    await asked(running)
+    running.kill('SIGINT')
+    await running.says(/cancelling/)
+    running.kill('SIGINT')
+    expect(await running.ended).toMatchObject({ code: 130 })
+  })
 })
 
 describe('mason serve, embedded', () => {
@@ -202,13 +202,12 @@ describe('mason serve, embedded', () => {
     expect((await second.ended).stdout).not.toContain(token)
   })
 
-  if (!isGate)
-    test('names the port that is in use', async () => {
-      const other = createServer().listen(0, '127.0.0.1')
-      await once(other, 'listening')
-      const port = String((other.address() as AddressInfo).port)
-      const busy = await runCli(['serve', '--port', port, '--role', 'api'], { cwd })
-      expect(busy).toMatchObject({ code: 1, stderr: expect.stringMatching(/cannot listen[\s\S]*--port/) })
-      other.close()
-    })
+  testInAll('names the port that is in use', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const port = String((other.address() as AddressInfo).port)
+    const busy = await runCli(['serve', '--port', port, '--role', 'api'], { cwd })
+    expect(busy).toMatchObject({ code: 1, stderr: expect.stringMatching(/cannot listen[\s\S]*--port/) })
+    other.close()
+  })
 })

@@ -13,6 +13,7 @@ import { startFakeModel } from '../support/fake-model/fake-model.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { createProcesses } from '../support/processes.ts'
 import { calling, say } from '../support/script.ts'
+import { testInAll } from '../support/tier.ts'
 
 const processes = createProcesses()
 const folders: string[] = []
@@ -54,25 +55,29 @@ describe('the embedded runtime', () => {
     expect((await second.exited).code).toBe(0)
   })
 
-  test('killed while a run waits goes on with it when it starts again, though the wait ended in between', async () => {
-    await using model = await startFakeModel()
-    say(model, { planner: [calling(['gate_wait', { waits: [{ ref: 'job' }] }]), { text: 'Done.' }] })
-    const config = await openFolder()
-    const task = { config, modelUrl: model.baseUrl }
-    const first = await processes.start({ ...task, submit: { prompt: 'Wait', user_id: 'u1' } })
-    const { run_id } = await first.reported('submitted')
-    await first.reported('left', ({ left }) => left === 'parked')
-    first.signal('SIGKILL')
-    await first.exited
+  // `take-over` has the same on servers
+  testInAll(
+    'killed while a run waits goes on with it when it starts again, though the wait ended in between',
+    async () => {
+      await using model = await startFakeModel()
+      say(model, { planner: [calling(['gate_wait', { waits: [{ ref: 'job' }] }]), { text: 'Done.' }] })
+      const config = await openFolder()
+      const task = { config, modelUrl: model.baseUrl }
+      const first = await processes.start({ ...task, submit: { prompt: 'Wait', user_id: 'u1' } })
+      const { run_id } = await first.reported('submitted')
+      await first.reported('left', ({ left }) => left === 'parked')
+      first.signal('SIGKILL')
+      await first.exited
 
-    const database = await openEmbeddedDatabase(config.database)
-    await database.query(`SELECT end_wait('default', 'job', 'job', '{"status":"succeeded"}')`)
-    await database.close()
-    const second = await processes.start({ ...task, waitFor: run_id })
-    const { run, state } = (await second.reported('done')) as { run: RunView; state: RuntimeState }
-    expect(run).toMatchObject({ id: run_id, status: 'completed', answer: 'Done.' })
-    checkInvariants(state)
-    expect(state.action_history[0]?.filter(({ node }) => node === 'gate_wait')).toHaveLength(1)
-    expect(model.requests('planner')).toHaveLength(2)
-  })
+      const database = await openEmbeddedDatabase(config.database)
+      await database.query(`SELECT end_wait('default', 'job', 'job', '{"status":"succeeded"}')`)
+      await database.close()
+      const second = await processes.start({ ...task, waitFor: run_id })
+      const { run, state } = (await second.reported('done')) as { run: RunView; state: RuntimeState }
+      expect(run).toMatchObject({ id: run_id, status: 'completed', answer: 'Done.' })
+      checkInvariants(state)
+      expect(state.action_history[0]?.filter(({ node }) => node === 'gate_wait')).toHaveLength(1)
+      expect(model.requests('planner')).toHaveLength(2)
+    },
+  )
 })

@@ -12,7 +12,7 @@ import { createMasterKeys, type MasterKeys } from '../../src/infra/secrets/maste
 import { baseConfig } from '../support/backend.ts'
 import { runCli, startCli } from '../support/cli.ts'
 import { openOwnServers, serversMissing } from '../support/processes.ts'
-import { isGate } from '../support/tier.ts'
+import { testInAll } from '../support/tier.ts'
 
 const placeOf = (row_id: string) => ({ purpose: 'secret', vendor_id: 'ven_1', row_id }) as const
 const secretOf = (id: string): string => `sk-nightjar-${id}`
@@ -133,7 +133,7 @@ describe('mason keys rotate, embedded', () => {
     expect(await readdir(folder)).not.toContain('master-key.previous')
   })
 
-  test.skipIf(isGate)('with a master key in the settings brings all under that', async () => {
+  testInAll('with a master key in the settings brings all under that', async () => {
     const MASON_MASTER_KEY = Buffer.alloc(32, 9).toString('base64')
     const { code, stdout } = await runCli(['keys', 'rotate'], { cwd, env: { MASON_MASTER_KEY } })
     expect(code).toBe(0)

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { isGate } from '../support/tier.ts'
+import { testInAll } from '../support/tier.ts'
 import { project, root, run } from './installed-package.ts'
 
 const runMason = (args: string[], env: NodeJS.ProcessEnv) =>
@@ -44,7 +44,7 @@ test('a hint names the command that this package has on npm', async () => {
   expect([code, output]).toEqual([1, expect.stringContaining('start `npx mason-runtime serve` there')])
 })
 
-test.skipIf(isGate)('a tool file that computes without end ends the start, which names it', async () => {
+testInAll('a tool file that computes without end ends the start, which names it', async () => {
   const folder = join(project, 'endless')
   await mkdir(folder)
   await writeFile(join(folder, 'wait.tool.ts'), 'for (;;);\n')

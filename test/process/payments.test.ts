@@ -4,7 +4,10 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { payMany } from '../../chaos/payments/campaign.ts'
 import { invariant } from '../support/invariants.ts'
 import { openOwnServers, serversMissing } from '../support/processes.ts'
+import { isGate } from '../support/tier.ts'
 import { onServers } from './servers.ts'
+
+const payments = isGate ? 12 : 24
 
 describe.skipIf(serversMissing !== null)(
   onServers('payments through a provider with ambiguous answers'),
@@ -16,7 +19,7 @@ describe.skipIf(serversMissing !== null)(
       const { figures, failures } = await payMany({
         ...{ databaseUrl: database.kind === 'postgres' ? database.url : '', postgres: null },
         ...{
-          payments: 24,
+          payments,
           stuck: 0,
           faultEveryS: 0.5,
           seed: 7,
@@ -26,7 +29,7 @@ describe.skipIf(serversMissing !== null)(
       })
       invariant(() => expect(figures).toMatchObject({ doubled: 0, lost: 0 }))
       expect(failures).toEqual([])
-      expect(figures).toMatchObject({ payments: 24 })
+      expect(figures).toMatchObject({ payments })
     })
   },
 )

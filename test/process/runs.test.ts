@@ -65,14 +65,10 @@ test('mason runs finds the running server by its data folder, and lists, shows, 
   expect((await runCli(['trajectory', asking], { cwd })).stdout).toMatch(
     /^<mason_server><ask_user>\{.*<\/ask_user><\/mason_server>\n<execute_tools \/>\n<result index="0">.*blue.*<\/result>\n<answer>Blue it is\.<\/answer>$/,
   )
-  const refused = await runs('retry', asking)
-  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('failed')])
 
   say(model, { planner: [calling(['ask_user', { question: 'Sure?' }])] })
   const cancelled = await submit('Ask me')
   expect((await runs('cancel', cancelled, '--reason', 'no need')).stdout).toBe(`${cancelled} is cancelled\n`)
-  const gone = await runs('answer', cancelled, 'yes')
-  expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('no open question')])
 
   model.script(() => ({ fault: { status: 400 } }))
   const failed = await submit('Fail')
@@ -152,8 +148,6 @@ test('mason effects lists what is unknown, and settles it', async () => {
   const settled = await effects('resolve', effect, '--took-place', 'yes')
   expect(settled.stdout).toBe(`${effect} is succeeded; run ${id} goes on unless it has ended\n`)
   await expect.poll(async () => (await runs('show', id)).stdout).toContain('answer: Ordered.')
-  const again = await effects('resolve', effect, '--took-place', 'no')
-  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('settled before')])
   receiver.close()
 })
 

@@ -5,7 +5,7 @@ import { dialogueExamples, repliesOf } from '../support/dialogue-examples.ts'
 import { serversMissing, type WorkerProcess } from '../support/processes.ts'
 import { calling, say } from '../support/script.ts'
 import { deadline } from '../support/test-runtime.ts'
-import { isGate } from '../support/tier.ts'
+import { isGate, testInAll } from '../support/tier.ts'
 import { expectWhole, onServers, useWorld } from './servers.ts'
 
 describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), () => {
@@ -133,50 +133,50 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), (
       expectWhole(await followed.ended)
     },
   )
-  // `embedded` has the same
-  test.skipIf(isGate)(
-    'while its run waits: the wait ends while no worker is up, and the next one goes on from there',
+  test('while its run waits: the wait ends while no worker is up, and the next one goes on from there', async () => {
+    say(world.model, { planner: [calling(['gate_wait', { waits: [{ ref: 'job' }] }]), { text: 'Done.' }] })
+    const first = await world.startWorker()
+    const runId = await world.submit('Wait')
+    const followed = world.follow(runId)
+    await first.reported('left', ({ left }) => left === 'parked')
+    first.signal('SIGKILL')
+    await first.exited
+    await world.endWait('job')
+    await world.startWorker()
+    const { run, nodes } = await world.finish(runId)
+    expect(run).toMatchObject({ status: 'completed', answer: 'Done.' })
+    expect(nodes.filter((node) => node === 'gate_wait')).toHaveLength(1)
+    expect(world.model.requests('planner')).toHaveLength(2)
+    expectWhole(await followed.ended)
+  })
+
+  // `integration/dialogue-examples` plays them, `integration/orders` has a death at each commit
+  testInAll(
+    'again and again between any two commits: the examples of the requirement come out byte for byte',
     async () => {
-      say(world.model, { planner: [calling(['gate_wait', { waits: [{ ref: 'job' }] }]), { text: 'Done.' }] })
-      const first = await world.startWorker()
-      const runId = await world.submit('Wait')
-      const followed = world.follow(runId)
-      await first.reported('left', ({ left }) => left === 'parked')
-      first.signal('SIGKILL')
-      await first.exited
-      await world.endWait('job')
-      await world.startWorker()
-      const { run, nodes } = await world.finish(runId)
-      expect(run).toMatchObject({ status: 'completed', answer: 'Done.' })
-      expect(nodes.filter((node) => node === 'gate_wait')).toHaveLength(1)
-      expect(world.model.requests('planner')).toHaveLength(2)
-      expectWhole(await followed.ended)
+      const { model, api } = world
+      const examples = Object.entries(dialogueExamples)
+      // by the replies that it has before it, since a worker that was killed may have asked already
+      model.script(({ role, messages }) => {
+        const said = messages.map(({ content }) => String(content)).join('\n')
+        const [, example = ''] = examples.find(([name]) => said.includes(name)) ?? []
+        const asked = messages.filter((one) => one.role === 'assistant').length
+        return role === 'planner' ? { text: repliesOf(example)[asked] ?? 'no more' } : undefined
+      })
+      const runs = await Promise.all(examples.map(([name]) => world.submit(name)))
+      const ended = Promise.all(runs.map((runId) => api.wait(runId, deadline(110_000)))).then(() => true)
+      let deaths = 0
+      for (let isOver = false; !isOver; deaths++) {
+        const diesAfter = deaths === 0 ? 3 : 6
+        const worker = await world.startWorker({ dialect: 'xml', diesAfter })
+        isOver = await Promise.race([worker.exited.then(() => false), ended])
+        if (!isOver) for (const runId of runs) await world.lapse(runId)
+      }
+      expect(deaths).toBeGreaterThan(3)
+      for (const [at, runId] of runs.entries()) {
+        expect((await world.finish(runId)).run).toMatchObject({ status: 'completed', error: null })
+        expect((await api.trajectory(runId))?.text).toBe(examples[at]?.[1])
+      }
     },
   )
-
-  test('again and again between any two commits: the examples of the requirement come out byte for byte', async () => {
-    const { model, api } = world
-    const examples = Object.entries(dialogueExamples)
-    // by the replies that it has before it, since a worker that was killed may have asked already
-    model.script(({ role, messages }) => {
-      const said = messages.map(({ content }) => String(content)).join('\n')
-      const [, example = ''] = examples.find(([name]) => said.includes(name)) ?? []
-      const asked = messages.filter((one) => one.role === 'assistant').length
-      return role === 'planner' ? { text: repliesOf(example)[asked] ?? 'no more' } : undefined
-    })
-    const runs = await Promise.all(examples.map(([name]) => world.submit(name)))
-    const ended = Promise.all(runs.map((runId) => api.wait(runId, deadline(110_000)))).then(() => true)
-    let deaths = 0
-    for (let isOver = false; !isOver; deaths++) {
-      const diesAfter = deaths === 0 ? 3 : 6
-      const worker = await world.startWorker({ dialect: 'xml', diesAfter })
-      isOver = await Promise.race([worker.exited.then(() => false), ended])
-      if (!isOver) for (const runId of runs) await world.lapse(runId)
-    }
-    expect(deaths).toBeGreaterThan(3)
-    for (const [at, runId] of runs.entries()) {
-      expect((await world.finish(runId)).run).toMatchObject({ status: 'completed', error: null })
-      expect((await api.trajectory(runId))?.text).toBe(examples[at]?.[1])
-    }
-  })
 })

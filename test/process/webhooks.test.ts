@@ -4,11 +4,12 @@ import { describe, expect, test } from 'vitest'
 import { serversMissing, type WorkerProcess } from '../support/processes.ts'
 import { until } from '../support/runs.ts'
 import { say } from '../support/script.ts'
+import { isGate } from '../support/tier.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 import { onServers, useWorld } from './servers.ts'
 
 /** How often a worker is killed between sending a webhook and recording its answer. */
-const kills = Number(process.env.MASON_WEBHOOK_KILLS ?? 2)
+const kills = Number(process.env.MASON_WEBHOOK_KILLS ?? (isGate ? 1 : 2))
 
 describe.skipIf(serversMissing !== null)(onServers('a webhook whose worker is killed'), () => {
   const world = useWorld()

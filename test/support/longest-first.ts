@@ -8,9 +8,9 @@ const projects = ['console', 'process', 'served', 'embedded', 'unit']
 
 /** Half a minute or more, and short to read: vitest, which takes large files first, would start them last. */
 const longest = [
-  ...['process/crash-points', 'process/cli', 'process/take-over', 'process/models', 'process/queue-owner'],
-  ...['integration/agent-payments', 'integration/orders', 'integration/shopping-injections'],
-  ...['integration/poisonous-prompts', 'regexes'],
+  ...['process/cli', 'process/take-over', 'process/workers', 'process/payment-restart'],
+  ...['process/crash-points', 'process/models', 'process/runs'],
+  ...['integration/agent-payments', 'integration/orders', 'integration/files', 'regexes'],
 ].map((name) => `/test/${name}.test.ts`)
 
 const rankOf = ({ project, moduleId }: TestSpecification): number =>

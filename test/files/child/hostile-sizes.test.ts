@@ -5,6 +5,7 @@ import { prepareFile } from '../../../src/files/child/prepare-file.ts'
 import { openFileProcess } from '../../../src/files/file-process.ts'
 import type { FileContents, PrepareJob } from '../../../src/files/protocol/child-protocol.ts'
 import { docxParts, openFolder, paragraph, pptxParts, xlsxParts, zipOf } from '../../support/file-samples.ts'
+import { isGate } from '../../support/tier.ts'
 
 /** A file of this size, which one reader took quadratic time or memory for, or might. */
 type Generated = [name: string, toBytes: (count: number) => string | Promise<Buffer>, count: number]
@@ -173,7 +174,9 @@ describe('the process of a reader with 300 MB', () => {
   const reply = (name: string, bytes: Buffer) =>
     withJob(name, bytes, (job) => child.run(job, new AbortController().signal))
 
-  test.each(deepParts)('refuses %s with 100,000 levels in its part %s', async (name, part, parts) => {
+  // one part of each format; the others are read by the same parser
+  const chosen = deepParts.filter(([, part]) => !isGate || /document|slide1|sheet1|content/.test(part))
+  test.each(chosen)('refuses %s with 100,000 levels in its part %s', async (name, part, parts) => {
     expect(await reply(name, await withDepth(parts, part))).toEqual(tooDeep(name.slice(2)))
   })
 
