@@ -207,8 +207,8 @@ describe('of what one user said, nothing is recalled', () => {
   test.for(attacks)('%s', async ([, attack]) => {
     const victim = unique('zoe:a-b.c@d')
     await tell(victim, talk)
-    await tell(victim, talk, undefined, 'other')
-    await database.query("DELETE FROM sessions WHERE tenant = 'other'")
+    const { session_id } = await tell(victim, talk, undefined, 'other')
+    await runtime.of('other').deleteSession(session_id)
     const { user_id, business } = await attack(victim)
     await runBackground()
     expect(await reveal(user_id, business)).toEqual([])
