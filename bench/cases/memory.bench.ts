@@ -1,54 +1,30 @@
-import pg from 'pg'
 import type { Database } from '../../src/infra/database/database.ts'
 import { openDatabase } from '../../src/infra/database/open-database.ts'
 import { hashSpace } from '../../src/memory/policy/hash-embedding.ts'
 import type { MemoryEmbedder } from '../../src/memory/store/embedder.ts'
 import { minSimilarity, searchMemories, toVectorText } from '../../src/memory/store/search.ts'
-import { computeSignature } from '../../src/memory/store/vector-signature.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import type { Case, Figures, Variant } from '../case.ts'
-import { connect } from '../support/database.ts'
+import { connect, settle } from '../support/database.ts'
 import {
+  fillMemories,
   inBatches,
   type Memory,
+  memoryTables,
   size,
   someMemories,
   someVector,
   someWords,
+  tenant,
   textOf,
 } from '../support/memories.ts'
 import type { Place } from '../support/place.ts'
 import { latencies } from '../support/statistics.ts'
 
 const log = { debug() {}, info() {}, warn() {}, error() {} }
-const tenant = 'default'
 /** How many memories the users have who are measured, all in one table; the others are of 99 users. */
 const owned = [500, 5000, 20_000]
 const warmUps = 100
-
-const fill = async (sql: Sql, memories: readonly Memory[]): Promise<void> => {
-  await sql.query('INSERT INTO businesses (tenant) VALUES ($1) ON CONFLICT DO NOTHING', [tenant])
-  await inBatches(
-    memories,
-    (memory) => ({
-      id: memory.id,
-      user: memory.user,
-      w: someWords(20),
-      v: textOf(memory),
-      s: computeSignature([...memory.vector]),
-    }),
-    (rows) =>
-      sql.query(
-        `WITH g AS (SELECT * FROM json_to_recordset($1::json) AS r (id text, "user" text, w json, v text, s text)), m AS (
-           INSERT INTO memories (tenant, user_id, memory_id, kind, content, origin, trusted, words, space, signature)
-           SELECT '${tenant}', "user", id, 'fact', w::text, 'user', true,
-             array_to_tsvector(ARRAY(SELECT json_array_elements_text(w))), '${hashSpace}', s::bit varying FROM g)
-         INSERT INTO memory_vectors (tenant, user_id, memory_id, space, embedding)
-         SELECT '${tenant}', "user", id, '${hashSpace}', v::halfvec FROM g`,
-        [rows],
-      ),
-  )
-}
 
 const dot = (a: Float32Array, b: Float32Array): number => {
   let sum = 0
@@ -118,16 +94,6 @@ const measureWords = async (place: Place, search: Search): Promise<Figures> => {
   return figures
 }
 
-/** Its own vacuum comes by within a minute; an embedded database has none. */
-const settle = async (place: Place, database: Database): Promise<void> => {
-  if (database.kind === 'embedded') return
-  const client = new pg.Client({ connectionString: place.databaseUrl })
-  await client.connect()
-  for (const table of ['memories', 'memory_words', 'memory_vectors'])
-    await client.query(`VACUUM ANALYZE mason.${table}`)
-  await client.end()
-}
-
 const openEmbedded = (place: Place): Promise<Database> =>
   openDatabase({ ...place.config, database: { kind: 'memory' } }, log)
 
@@ -136,8 +102,8 @@ const ours =
   async (place) => {
     const memories = someMemories(place, all, owned)
     const database = await open(place)
-    await fill(database, memories)
-    await settle(place, database)
+    await fillMemories(database, memories)
+    await settle(place, database, memoryTables)
     let asked: readonly number[] = []
     const embedder: MemoryEmbedder = {
       current: () => hashSpace,

@@ -7,11 +7,26 @@ import { parseSessionMemoryId } from '../../src/memory/policy/turn-ids.ts'
 import { embedTurnBatch } from '../../src/memory/store/embed-turns.ts'
 import type { MemoryEmbedder } from '../../src/memory/store/embedder.ts'
 import { createRunMemories } from '../../src/memory/store/run-memories.ts'
+import { searchMemories } from '../../src/memory/store/search.ts'
 import { calibrateByTurns } from '../../src/memory/store/space-calibration.ts'
+import { searchTurns } from '../../src/memory/store/turn-search.ts'
 import { writeTurn } from '../../src/memory/store/turns.ts'
 import { asUser } from '../../src/memory/store/user-scope.ts'
 import type { Case, Figures, Variant } from '../case.ts'
+import { settle } from '../support/database.ts'
+import {
+  fillMemories,
+  fillTurns,
+  memoryTables,
+  someMemories,
+  someVector,
+  someWords,
+  tenant,
+  turnSpace,
+  turnTables,
+} from '../support/memories.ts'
 import { readRecallSet } from '../support/recall-set.ts'
+import { latencies } from '../support/statistics.ts'
 
 const log = { debug() {}, info() {}, warn() {}, error() {} }
 const owner = { business: 'default', user_id: 'reader' }
@@ -113,10 +128,55 @@ const sharedWords: Variant = () => {
   })
 }
 
+/** Both searches in turn, by a vector and eight words, for a user with 20,000 memories and as many turns among 50,000. */
+const searches: Variant = async (place) => {
+  const memories = someMemories(place, 50_000, [20_000])
+  const user_id = 'measured 20000'
+  const database = await openDatabase(place.config, log)
+  try {
+    await fillMemories(database, memories)
+    await fillTurns(database, memories)
+    await settle(place, database, [...memoryTables, ...turnTables])
+    let vector: readonly number[] = []
+    const embedder: MemoryEmbedder = {
+      current: () => turnSpace,
+      offers: () => true,
+      embed: async () => [[...vector]],
+    }
+    const parts = { database, embedder, log }
+    const user = { business: tenant, user_id }
+    const caller = { business_id: tenant, user_id, run_id: null }
+    const { signal } = new AbortController()
+    const both = {
+      memories: (text: string) => searchMemories(parts, user, caller, { text, limit: 10 }, signal),
+      turns: (text: string) => searchTurns(parts, user, caller, 'new', text, signal),
+    }
+    const ms: Record<keyof typeof both, number[]> = { memories: [], turns: [] }
+    const warmUps = place.count(50)
+    for (let n = 0; n < warmUps + place.count(150); n++) {
+      vector = someVector()
+      const text = someWords(8).join(' ')
+      for (const name of ['memories', 'turns'] as const) {
+        const since = performance.now()
+        await both[name](text)
+        if (n >= warmUps) ms[name].push(performance.now() - since)
+      }
+    }
+    const [memorySearch, turnSearch] = [latencies(ms.memories)['ms p50'], latencies(ms.turns)['ms p50']]
+    return {
+      'ms p50 of the search of memories': memorySearch ?? 0,
+      'ms p50 of the search of turns': turnSearch ?? 0,
+      'x time of turns': (turnSearch ?? 0) / (memorySearch ?? 1),
+    }
+  } finally {
+    await database.close()
+  }
+}
+
 const recall: Case = {
   about:
-    'What of 60 sessions is recalled for 200 questions that share no content word with theirs, and for 50 about nothing that was said, with a real embedding model (English).',
-  ours: { 'recall-memory': recallMemory },
+    'What of 60 sessions is recalled for 200 questions that share no content word with theirs, and for 50 about nothing that was said, with a real embedding model (English); and the time of the search of 20,000 turns beside that of memories.',
+  ours: { 'recall-memory': recallMemory, '20,000 turns of one user': searches },
   beside: { 'plain cosine over all turns': plainCosine, 'the rule before': sharedWords },
 }
 export default recall

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import type { Database } from '../../src/infra/database/database.ts'
 import type { Place } from './place.ts'
 
 /** A connection of our own to the measured database, as plain as it comes. */
@@ -18,4 +19,13 @@ export const query = async <Row>(place: Place, text: string, values: unknown[] =
   } finally {
     await client.end()
   }
+}
+
+/** Its own vacuum comes by within a minute; an embedded database has none. */
+export const settle = async (place: Place, { kind }: Database, tables: readonly string[]): Promise<void> => {
+  if (kind === 'embedded') return
+  const client = new pg.Client({ connectionString: place.databaseUrl })
+  await client.connect()
+  for (const table of tables) await client.query(`VACUUM ANALYZE mason.${table}`)
+  await client.end()
 }

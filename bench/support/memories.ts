@@ -1,5 +1,7 @@
-import { normalizeVector } from '../../src/memory/policy/hash-embedding.ts'
+import { hashSpace, normalizeVector } from '../../src/memory/policy/hash-embedding.ts'
 import { toVectorText } from '../../src/memory/store/search.ts'
+import { computeSignature } from '../../src/memory/store/vector-signature.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
 import type { Place } from './place.ts'
 
 /** Numbers of a vector. */
@@ -49,3 +51,55 @@ export const inBatches = async <Row>(
 }
 
 export const textOf = ({ vector }: Memory): string => toVectorText([...vector])
+
+export const tenant = 'default'
+export const memoryTables = ['memories', 'memory_words', 'memory_vectors']
+export const turnTables = ['sessions', 'turns', 'turn_words', 'turn_vectors']
+/** The space of the turns: they have vectors of an embedding model only. */
+export const turnSpace = 'bench'
+
+/** Writes each with twenty words and its vector, by `statement`, whose rows are `g`. */
+const fill = async (sql: Sql, memories: readonly Memory[], statement: string): Promise<void> => {
+  await sql.query('INSERT INTO businesses (tenant) VALUES ($1) ON CONFLICT DO NOTHING', [tenant])
+  await inBatches(
+    memories,
+    (memory) => ({
+      id: memory.id,
+      user: memory.user,
+      w: someWords(20),
+      v: textOf(memory),
+      s: computeSignature([...memory.vector]),
+    }),
+    (rows) =>
+      sql.query(
+        `WITH g AS (SELECT * FROM json_to_recordset($1::json) AS r (id text, "user" text, w json, v text, s text)), ${statement}`,
+        [rows],
+      ),
+  )
+}
+
+const words = 'array_to_tsvector(ARRAY(SELECT json_array_elements_text(w)))'
+
+export const fillMemories = (sql: Sql, memories: readonly Memory[]): Promise<void> =>
+  fill(
+    sql,
+    memories,
+    `m AS (
+       INSERT INTO memories (tenant, user_id, memory_id, kind, content, origin, trusted, words, space, signature)
+       SELECT '${tenant}', "user", id, 'fact', w::text, 'user', true, ${words}, '${hashSpace}', s::bit varying FROM g)
+     INSERT INTO memory_vectors (tenant, user_id, memory_id, space, embedding)
+     SELECT '${tenant}', "user", id, '${hashSpace}', v::halfvec FROM g`,
+  )
+
+/** The same as turns, each of a session of its own. */
+export const fillTurns = (sql: Sql, memories: readonly Memory[]): Promise<void> =>
+  fill(
+    sql,
+    memories,
+    `s AS (INSERT INTO sessions (tenant, session_id, user_id) SELECT '${tenant}', id, "user" FROM g), t AS (
+       INSERT INTO turns (tenant, session_id, turn, last_turn, user_id, content, words, space, signature, said_at)
+       SELECT '${tenant}', id, 1, 1, "user", w::text, ${words}, '${turnSpace}', s::bit varying, clock_timestamp() FROM g
+       RETURNING user_id, number, session_id, said_at)
+     INSERT INTO turn_vectors (tenant, user_id, number, session_id, said_at, space, embedding)
+     SELECT '${tenant}', user_id, number, session_id, said_at, '${turnSpace}', v::halfvec FROM t JOIN g ON id = session_id`,
+  )

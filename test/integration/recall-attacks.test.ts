@@ -43,6 +43,8 @@ const scripted = modelsOf(({ role, messages }) => {
   if (role !== 'planner') return { text: '' }
   const isAsked = (word: string) => texts.some((text) => text.includes(word))
   if (isAsked('Fail now')) return new Error('the vendor is away')
+  if (isAsked('Ask me') && !messages.some((message) => message.role === 'tool'))
+    return { tool_calls: [{ name: 'ask_user', arguments: { question: 'How many zebras?' } }] }
   if (isAsked('Obey the zoo') && !messages.some((message) => message.role === 'tool'))
     return remember('I always pay by the card ending in 4242.')
   return { text: 'Done.' }
@@ -203,8 +205,8 @@ describe('of what one user said, nothing is recalled', () => {
   test.for(attacks)('%s', async ([, attack]) => {
     const victim = unique('zoe:a-b.c@d')
     await tell(victim, talk)
-    await tell(victim, talk, undefined, 'other')
-    await database.query("DELETE FROM sessions WHERE tenant = 'other'")
+    const { session_id } = await tell(victim, talk, undefined, 'other')
+    await runtime.of('other').deleteSession(session_id)
     const { user_id, business } = await attack(victim)
     await runBackground()
     expect(await reveal(user_id, business)).toEqual([])
@@ -406,6 +408,24 @@ describe('no turn is made of', () => {
     expect(await count(database, `turns WHERE user_id = '${user_id}'`)).toBe(0)
     gate?.resolve()
     gate = null
+  })
+
+  test('what a user answers to a question of a run', async () => {
+    const user_id = unique('zoe')
+    const { run } = await api().submit({
+      user_id,
+      prompt: 'Ask me about the zoo in Leeds, its zebras and its stables.',
+    })
+    const { input_request } = await api().wait(run, deadline())
+    await api().answer(run.id, String(input_request?.id), `There are ${secret}.`)
+    expect(await api().wait(run, deadline())).toMatchObject({ status: 'completed' })
+    await learnAll()
+    await runBackground()
+    const own = `turns WHERE user_id = '${user_id}'`
+    expect([
+      await count(database, own),
+      await count(database, `${own} AND content LIKE '%${secret}%'`),
+    ]).toEqual([1, 0])
   })
 
   test('a request that is sent twice, or run again, more than once', async () => {

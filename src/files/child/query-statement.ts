@@ -14,6 +14,7 @@ import { claimedFormat, detectFormat } from './sniff.ts'
 import { toSeconds } from './tables/cell-dates.ts'
 import { type Cell, type Reading, readings } from './tables/cell-values.ts'
 import { type TableFormat, withTables } from './tables/prepare-tables.ts'
+import { maySumTexts } from './text-operands.ts'
 
 /**
  * Runs one statement over tables loaded into SQLite in this process's memory, which has no files and no network to reach.
@@ -28,8 +29,8 @@ export const runStatement = async (job: QueryJob): Promise<TableRows> => {
     if (job.cached !== null) await saveDatabase(database, job.cached)
   }
   database.run('PRAGMA query_only = 1')
-  addFunctions(database, job)
   try {
+    addFunctions(database, job)
     return readResultRows(parseSingleStatement(database, job.sql))
   } catch (error) {
     if (error instanceof RefusedStatementError) throw error
@@ -84,20 +85,18 @@ const openCellReader = ({ type, reading, null_words }: LoadedTable['columns'][nu
   return (raw: Cell | undefined): TableCell => {
     const cell = typeof raw === 'string' ? raw.trim() : raw
     if (cell === undefined || cell === '' || (words.size > 0 && words.has(String(cell)))) return null
-    return found === undefined ? cell : (found.read(cell, marks) ?? null)
+    // SQLite writes a large number with ".0"
+    return found === undefined ? String(cell) : (found.read(cell, marks) ?? null)
   }
 }
 
-/** Adds `seconds` of times and durations. A text that may be a number has no sum: SQLite adds the digits that it begins with. */
+const plainNumber = /^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*$/i
+
+/** Adds `seconds` of times and durations, and sums that refuse a text which is no number, or may be another one. */
 const addFunctions = (database: Database, { sql, tables }: QueryJob): void => {
   database.create_function('seconds', (text: unknown) => toSeconds(String(text)))
-  const unsure = tables
-    .flatMap(({ columns }) => columns)
-    .filter(({ type, reading }) => {
-      return reading === 'doubtful' || type === 'time' || type === 'duration'
-    })
-  // an aggregate of ours cannot be used over windows
-  if (unsure.length === 0 || /\bover\b/i.test(sql)) return
+  if (!maySumTexts(sql, tables)) return
+  const isDoubtful = tables.some(({ columns }) => columns.some(({ reading }) => reading === 'doubtful'))
   const aggregates = database as WithAggregates
   for (const [name, finalize] of [
     ['sum', ({ sum, count }: Sum) => (count === 0 ? null : sum)],
@@ -108,11 +107,12 @@ const addFunctions = (database: Database, { sql, tables }: QueryJob): void => {
       init: (): Sum => ({ sum: 0, count: 0 }),
       step(state: Sum, value: unknown) {
         if (value === null) return state
-        if (typeof value !== 'number')
+        const isNumber = typeof value === 'number' || (!isDoubtful && plainNumber.test(String(value)))
+        if (!isNumber)
           throw new RefusedStatementError(
-            `${name}() got the text ${JSON.stringify(String(value).slice(0, 40))}; the notes of the table say why it is no number: convert it first (times and durations by seconds(x))`,
+            `${name}() got the text ${JSON.stringify(String(value).slice(0, 40))}, which is no number or may be another one: convert it first (times and durations by seconds(x))`,
           )
-        return { sum: state.sum + value, count: state.count + 1 }
+        return { sum: state.sum + Number(value), count: state.count + 1 }
       },
       finalize,
     })

@@ -322,6 +322,42 @@ describe('statements', () => {
     expect((await ask('a.csv', text, sql)).rows).toEqual([[304000]])
   })
 
+  test('a text has no sum, and no arithmetic, of the digits that it begins with', async () => {
+    const text = 'part;weight;since;n\na;12 kg;2024-03-05;00012\nb;1.5 kg;2023-01-02;00030\n'
+    const query = async (sql: string) => (await ask('a.csv', text, sql)).rows
+    for (const sql of [
+      'sum(weight)',
+      'avg(t.weight)',
+      'total("weight")',
+      'sum(w) FROM (SELECT weight AS w FROM t)',
+    ])
+      await expect(query(`SELECT ${sql}${sql.includes('FROM') ? '' : ' FROM t'}`), sql).rejects.toThrow(
+        /got the text "12 kg"/,
+      )
+    for (const sql of [
+      'weight * 2',
+      '2*t."weight"',
+      '-weight',
+      'max(since) - since',
+      'since - 1',
+      '[weight]/n',
+    ])
+      await expect(query(`SELECT ${sql} FROM t`), sql).rejects.toThrow(/is a text, of which SQLite takes/)
+    await expect(query('SELECT sum(weight) OVER () FROM t')).rejects.toThrow(/"weight" is a text/)
+    const kilos = "CAST(replace(weight, ' kg', '') AS REAL)"
+    expect(await query(`SELECT sum(${kilos}), sum(replace(weight, ' kg', '')) FROM t`)).toEqual([
+      [13.5, 13.5],
+    ])
+    expect(await query(`WITH k AS (SELECT ${kilos} AS weight FROM t) SELECT max(weight * 2) FROM k`)).toEqual(
+      [[24]],
+    )
+    const days = 'julianday(max(since)) - julianday(min(since))'
+    expect(await query(`SELECT ${days}, sum(n), part || '-' || n FROM t -- weight * 2`)).toEqual([
+      [428, 42, expect.stringMatching(/^[ab]-000/)],
+    ])
+    expect(await query("SELECT count(*) FROM t WHERE weight LIKE '-weight*%' OR part = 'a'")).toEqual([[1]])
+  })
+
   test.each([
     ['DROP TABLE t', /only one SELECT/],
     ['SELECT 1; SELECT 2', /only one statement/],

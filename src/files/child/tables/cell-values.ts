@@ -26,7 +26,7 @@ const decimalPatterns = {
 }
 const currency = '[A-Z]{0,3}\\p{Sc}|[A-Z]{3}|kr\\.?|zł|Kč|Ft|lei|Rs\\.?|S?Fr\\.?'
 const dressed = new RegExp(
-  `^(\\()?([-+−])?\\s?(${currency})?\\s?([-+−])?((?=[.,]?\\d)[\\d.,'’${spaces}eE+-]*\\d)\\s?(%|${currency})?([-−])?(\\))?$`,
+  `^(?:(${currency})\\s?(?=\\())?(\\()?([-+−])?\\s?(${currency})?\\s?([-+−])?((?=[.,]?\\d)[\\d.,'’${spaces}eE+-]*\\d)\\s?(%|${currency})?([-−])?(\\))?$`,
   'u',
 )
 const currencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'))
@@ -36,7 +36,8 @@ const maxNumberChars = 60
 const readDressed = (cell: string, decimal: 'point' | 'comma', marks: Marks): number | undefined => {
   const match = cell.length > maxNumberChars ? null : dressed.exec(cell)
   if (!match) return undefined
-  const [, open, sign, before, inner, body = '', after, trailing, close] = match
+  const [, outer, open, sign, within, inner, body = '', after, trailing, close] = match
+  const before = outer ?? within
   const parts = decimalPatterns[decimal].exec(body)
   const signs = [open && close, sign, inner, trailing].filter(Boolean)
   if (!parts || signs.length > 1 || Boolean(open) !== Boolean(close) || (before && after && before !== after))

@@ -188,6 +188,8 @@ const familyNames = { number: 'a number', date: 'a date', time: 'a time', boolea
 
 /** Why a column of which at least half is of one kind is a text; undefined: it is one. */
 const explainMisfit = ({ distinct, misfit }: ColumnFacts): string | undefined => {
+  if (distinct.every((cell) => /^\d{1,7}:[0-5]\d$/.test(String(cell))))
+    return `${quote(distinct[0] ?? '')} may be of hours and minutes, or of minutes and seconds`
   const families = distinct.map(findFamily)
   for (const family of ['number', 'date', 'time'] as const) {
     const count = families.filter((one) => one === family).length

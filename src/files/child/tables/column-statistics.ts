@@ -3,6 +3,7 @@ import { cutText } from '../../../state/text/cut-text.ts'
 import { type Marks, toSeconds } from './cell-dates.ts'
 import { type Cell, isNullText, isNullWord, neutralCell, type Reading, readings } from './cell-values.ts'
 import { type ColumnDecision, type ColumnFacts, decideColumn, findEvidence } from './column-decision.ts'
+import { isFilledCell } from './row-source.ts'
 
 const maxDistinct = 1000
 const maxSamples = 5
@@ -108,6 +109,9 @@ const createColumn = (name: string) => {
       const distinct = [...counts].filter(([, { isNull }]) => !isNull).map(([cell]) => cell)
       return { alive: tracks, example, misfit, distinct }
     },
+    /** Its texts, of the first distinct ones, that are like this. */
+    listTexts: (pattern: RegExp): string[] =>
+      [...counts.keys()].filter((cell) => typeof cell === 'string' && pattern.test(cell)).map(String),
     /** The words of empty cells that were met. */
     words: (): string[] => [...counts].filter(([, { isNull }]) => isNull).map(([cell]) => String(cell)),
     /** `isNull`: whether such a word is an empty cell in this column. */
@@ -142,6 +146,11 @@ const createColumn = (name: string) => {
 const totalWords =
   /^(?:(?:grand|sub)?[\s-]?totals?\b|sum(?:me|ma)?\b|gesamt|insgesamt|zusammen|somme\b|suma\b|totale\b|итого|всего|合计|总计|合計|總計)/i
 
+/** A whole cell that says so; the last row may be "Total of the year" too. */
+const totalLabel =
+  /^(?:(?:grand|sub)?[\s-]?totals?|(?:gesamt|zwischen)?summe|gesamt|insgesamt|(?:sous-)?total(?:\s(?:général|general|geral))?|somme|suma|totale|итого|всего|小计|小計|合计|总计|合計|總計)\s?:?$/i
+const averageWords = /^(?:average|avg|mean|durchschnitt|mittelwert|moyenne|promedio|среднее|平均)/i
+
 const noRange = { min: null, max: null, mean: null }
 const maxNames = 8
 
@@ -162,7 +171,11 @@ export const createStatistics = (header: readonly string[], hint: 'point' | null
     },
     /** Whether the row after those added says that it is a total; `isSum`: each of its numbers is the sum of its column. */
     findTotal(row: readonly Cell[]): { note: string; isSum: boolean } | null {
-      const label = row.findIndex((cell) => typeof cell === 'string' && totalWords.test(cell.trim()))
+      const isLabel = (cell: Cell, words: RegExp): boolean =>
+        typeof cell === 'string' && words.test(cell.trim())
+      const average = row.findIndex(isFilledCell)
+      const total = row.findIndex((cell) => isLabel(cell, totalWords))
+      const label = total < 0 && isLabel(row[average] ?? '', averageWords) ? average : total
       if (label < 0 || rows < 2) return null
       const facts = columns.map((column) => column.facts())
       const evidence = findEvidence(facts, hint)
@@ -178,10 +191,14 @@ export const createStatistics = (header: readonly string[], hint: 'point' | null
         sums += 1
         return Math.abs(alive.sum() - value) <= Math.max(1e-6, Math.abs(value) * 1e-9)
       })
-      const name = JSON.stringify(cutText(String(row[label]).trim(), 40))
-      return isSum && sums > 0
-        ? { isSum: true, note: `the last row, ${name}, is the sum of the others and is left out` }
-        : { isSum: false, note: `the last row, ${name}, may be a total of the others` }
+      const text = String(row[label]).trim()
+      const name = JSON.stringify(cutText(text, 40))
+      if (isSum && sums > 0)
+        return { isSum: true, note: `the last row, ${name}, is the sum of the others and is left out` }
+      // the note of all such rows says it
+      return totalLabel.test(text)
+        ? null
+        : { isSum: false, note: `the last row, ${name}, may be a total or an average of the others` }
     },
     describe() {
       const facts = columns.map((column) => column.facts())
@@ -211,13 +228,21 @@ export const createStatistics = (header: readonly string[], hint: 'point' | null
           )
         return prepared
       })
+      const labels = new Set(columns.flatMap((column) => column.listTexts(totalLabel)))
+      const totals = [...labels].slice(0, maxSamples).map((label) => JSON.stringify(label))
       const doubts = decisions.flatMap(({ doubt }, at) =>
         doubt === undefined ? [] : [`${header[at]} is text: ${doubt}`],
       )
       return {
         rows,
         columns: described,
-        notes: [...[...names].map(([text, of]) => toNote(text, of)), ...doubts],
+        notes: [
+          ...[...names].map(([text, of]) => toNote(text, of)),
+          ...doubts,
+          ...(totals.length > 0
+            ? [`rows that say ${totals.join(', ')} may be sums of others: leave them out of sums`]
+            : []),
+        ],
       }
     },
   }

@@ -1,5 +1,5 @@
-/** What the format of a cell shows of its number: null: the number. */
-export type NumberFormat = 'date' | 'time' | 'duration' | null
+/** What the format of a cell shows of its number: null: the number; a number: at least so many digits, as codes have. */
+export type NumberFormat = 'date' | 'time' | 'duration' | number | null
 
 /** The formats that have no code in the file: days, times, and those of East Asia; 46 is `[h]:mm:ss`. */
 export const findBuiltInFormat = (id: number): NumberFormat => {
@@ -10,6 +10,7 @@ export const findBuiltInFormat = (id: number): NumberFormat => {
 
 /** Of a format code, what its letters mean: `dd/mm/yyyy`, `h:mm`, `[h]:mm`. */
 export const parseFormatCode = (code: string): NumberFormat => {
+  if (/^0{2,}$/.test(code)) return code.length
   const letters = code.replace(/"[^"]*"|\\.|[_*]./g, '')
   if (/\[(?:h+|m+|s+)\]/i.test(letters)) return 'duration'
   const shown = letters.replace(/\[[^[\]]*\]|am\/pm|a\/p/gi, '')
@@ -20,8 +21,10 @@ export const parseFormatCode = (code: string): NumberFormat => {
 
 const dayMs = 86_400_000
 
-/** A serial number of days as a text: a date, a time, or a duration. `is1904`: the workbook counts from 1904. */
-export const toSerialText = (serial: number, format: NumberFormat, is1904: boolean): string => {
+/** A number as the text that its format shows: of a serial number of days a date, a time, or a duration. `is1904`: the workbook counts from 1904. */
+export const toFormattedText = (serial: number, format: NumberFormat, is1904: boolean): string => {
+  if (typeof format === 'number')
+    return serial >= 0 && Number.isInteger(serial) ? String(serial).padStart(format, '0') : String(serial)
   // a clock that shows no day counts on past midnight; with days of centuries it is a date
   if (format === 'duration' || (format === 'time' && Math.abs(serial) < 366)) return toClockText(serial)
   if (serial < 0 && !is1904) return String(serial)

@@ -2,7 +2,7 @@ import { fileBounds, UnreadableFileError } from '../../protocol/child-protocol.t
 import { type Archive, listRelatedParts, parseXml, readXml } from '../formats/archive.ts'
 import type { Cell } from './cell-values.ts'
 import { openRowSource, type RowSource } from './row-source.ts'
-import { findBuiltInFormat, type NumberFormat, parseFormatCode, toSerialText } from './serial-dates.ts'
+import { findBuiltInFormat, type NumberFormat, parseFormatCode, toFormattedText } from './serial-dates.ts'
 
 const maxStrings = 2_000_000
 
@@ -169,7 +169,7 @@ const toCell = (
   const number = Number(value)
   if (Number.isNaN(number)) return value
   const format = formats[style] ?? null
-  if (format !== null) return toSerialText(number, format, is1904)
+  if (format !== null) return toFormattedText(number, format, is1904)
   // an id of more digits than a number holds
   return /^-?\d{16,}$/.test(value) && !Number.isSafeInteger(number) ? value : number
 }
