@@ -18,7 +18,7 @@ export type DialogueReply = {
   isExecuted: boolean
   /** Why the reply is refused, the line and the tag named; null for one that can be used. */
   error: string | null
-  /** What the model wrote: the reply without what was cut, and without white space before `<result`. */
+  /** What the model wrote: the reply without what was cut, and without white space at its end, wherever it was cut. */
   written: string
   cut: DialogueCut | null
 }
@@ -60,6 +60,6 @@ const foldEvents = (text: string, events: readonly DialogueEvent[]): DialogueRep
   return {
     ...{ thought: texts.think, said: texts.said.trim(), answer: answers > 0 ? texts.answer : null, answers },
     ...{ blocks, isExecuted, error, cut },
-    written: cut?.at === 'result' ? written.trimEnd() : written,
+    written: written.trimEnd(),
   }
 }

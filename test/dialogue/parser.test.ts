@@ -181,6 +181,14 @@ describe('what a model writes for others', () => {
     expect(readReply(`${call('a')}${run}\n \n`)).toMatchObject({ written: `${call('a')}${run}`, cut: null })
   })
 
+  test.each([call('a'), `${call('a')}\n${run}`, '<answer>4 </answer>', 'It is 4.'])(
+    'is written without white space at its end, also where a vendor cuts it at <result: %j',
+    (text) => {
+      for (const end of ['', '\n', ' \r\n\n', '\n<result index="0">'])
+        expect(readReply(`${text}${end}`).written).toBe(text)
+    },
+  )
+
   test('is known at once', () => {
     const parser = createDialogueParser()
     parser.push(`${call('a')}<execute_tools /`)

@@ -140,11 +140,14 @@ describe('the trajectory of a run whose model wrote the language', () => {
     const exchange = [
       { wrote: '<execute_tools />', put_back: '<result index="0">Error: there is no call</result>' },
       { wrote: '<think>', put_back: '<result index="0">Error: not closed</result>' },
+      { wrote: '', put_back: '<result index="0">Error: the reply was empty</result>' },
     ]
     expect(render([asking(calls, { exchange }), done])).toBe(
-      [...exchange.flatMap((one) => [one.wrote, one.put_back]), calls, '<result index="0">42</result>'].join(
-        '\n',
-      ),
+      [
+        ...exchange.flatMap((one) => [one.wrote, one.put_back].filter((text) => text !== '')),
+        calls,
+        '<result index="0">42</result>',
+      ].join('\n'),
     )
   })
 

@@ -80,7 +80,7 @@ test('0 of 60 hostile results are taken as instructions', () => {
       text,
       {
         ...{ thought: '', said: text.trim(), answer: null, answers: 0, blocks: [] },
-        ...{ isExecuted: false, error: null, written: text, cut: null },
+        ...{ isExecuted: false, error: null, written: text.trimEnd(), cut: null },
       },
     ])
 })

@@ -35,10 +35,10 @@ export const readXmlReply = (reply: ModelReply, known: Offer): Interpretation =>
   // one call alone runs as a native one does
   if (block && block.block !== 'single')
     Object.assign(found, { block: isSequential ? 'sequential' : 'parallel', leading_reads: 0 })
-  // steps are counted where all calls can be made
-  const isWhole = unknown.length + found.errors.length === 0
+  // without its refused calls a block has other numbers
+  const isRefused = unknown.length + found.errors.length > 0
   const findTool = (name: string) => known.tools.find((tool) => tool.name === name)
-  const references = isWhole ? findReferenceErrors(found.calls, findTool, isSequential) : []
+  const references = isRefused ? [] : findReferenceErrors(found.calls, findTool, isSequential)
   const cut = (reply.cut ?? 0) + (read.cut?.chars ?? 0)
   return {
     ...found,
