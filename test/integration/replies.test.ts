@@ -419,6 +419,17 @@ describe('a cut reply in the language of the dialogue', () => {
     expect(JSON.stringify(asked('planner')[1]?.messages)).toContain('cut at the output limit')
   })
 
+  test('has its call made where the vendor went on behind all of it: that was not written', async () => {
+    const calls =
+      '<mason_server><calculate>{"expression":"12*3"}</calculate></mason_server>\n<execute_tools />'
+    script = {
+      planner: (_, nth) => (nth === 1 ? says(`${calls}\nand so on`, 'length') : says('<answer>36</answer>')),
+    }
+    const view = await run(spoken)
+    expect(view).toMatchObject({ answer: '36', finish_reason: 'answered' })
+    expect(await made(view.id)).toHaveLength(1)
+  })
+
   test('is continued within its answer, whose thoughts stay what they are', async () => {
     script = {
       planner: (_, nth) =>

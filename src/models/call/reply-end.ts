@@ -70,9 +70,10 @@ export const openReplyEnd = (
       const at = findStop(result.text, stop)
       if (at >= 0)
         return { ...result, text: result.text.slice(0, at), finish: 'stop', cut: result.text.length - at }
-      // behind its end the vendor may have gone on to a limit: that does not make it a cut one
+      // a vendor that went on behind the end, to its limit, did not cut it
       const isOpen = result.finish === 'length' || result.finish === 'unknown'
-      return isOpen && watch()(result.text) ? { ...result, finish: 'stop' } : result
+      const goesOn = isOpen && watch()(result.text.trimEnd().slice(0, -1))
+      return goesOn ? { ...result, finish: 'stop' } : result
     },
     close: () => closed.abort(),
   }

@@ -73,6 +73,7 @@ describe('the end of a reply', () => {
   test.each([
     ['stop', 'the end. The vendor goes on', 'length'],
     ['length', 'the beginning', 'length'],
+    ['length', 'up to the end\n', 'length'],
     ['content_filter', 'the end, which is withheld', 'content_filter'],
   ] as const)('makes it %s where the reply is %j and the vendor says %s', async (finish, text, said) => {
     server.script({ planner: [{ text, finish: said }] })
