@@ -398,19 +398,14 @@ describe('a reply that was cut', () => {
 
 describe('a cut reply in the language of the dialogue', () => {
   const spoken = { models: { planner: 'spoken' } }
-  const block = '<mason_server><calculate>{"expression":"12*3"}</calculate></mason_server>'
-
-  test('is whole where the limit came after its last tag, and has its call made', async () => {
-    const text = `${block}\n<execute_tools />`
-    script = { planner: (_, nth) => (nth === 1 ? says(text, 'length') : says('<answer>done</answer>')) }
-    const view = await run(spoken)
-    expect(view).toMatchObject({ answer: 'done', finish_reason: 'answered' })
-    expect(await made(view.id)).toHaveLength(1)
-  })
 
   test.for([
     ['within a call', '<mason_server><calculate>{"expression":"12'],
-    ['after a call', block],
+    ['after a call', '<mason_server><calculate>{"expression":"12*3"}</calculate></mason_server>'],
+    [
+      'after all of it',
+      '<mason_server><calculate>{"expression":"12*3"}</calculate></mason_server>\n<execute_tools />',
+    ],
   ] as const)('has no call made, and the model learns why: %s', async ([, text]) => {
     script = { planner: (_, nth) => (nth === 1 ? says(text, 'length') : says('<answer>done</answer>')) }
     const view = await run(spoken)

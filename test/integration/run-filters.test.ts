@@ -12,7 +12,6 @@ import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
 import { count, submitTo, until } from '../support/runs.ts'
 import { say } from '../support/script.ts'
 import { deadline } from '../support/test-runtime.ts'
-import { isGate } from '../support/tier.ts'
 
 describe('the list of runs', () => {
   test('has those of an idempotency key and of members of the metadata, which all must match', async ({
@@ -301,7 +300,7 @@ const filled = /^(sessions|runs|actions|run_(requests|failures|models|words|meta
 
 describe('a filter', () => {
   // in PGlite no one analyzes; in the gate 20,000 runs take half a minute
-  test.runIf(process.env.MASON_TEST_BACKEND === 'served' && !isGate)(
+  test.runIf(process.env.MASON_TEST_BACKEND === 'served')(
     `reads few blocks of ${rows} runs`,
     async ({ backend, database }) => {
       const business = unique('b')

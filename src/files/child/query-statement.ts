@@ -90,7 +90,7 @@ const openCellReader = ({ type, reading, null_words }: LoadedTable['columns'][nu
   }
 }
 
-const plainNumber = /^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*$/i
+const plainNumber = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?\s*$/i
 
 /** Adds `seconds` of times and durations, and sums that refuse a text which is no number, or may be another one. */
 const addFunctions = (database: Database, { sql, tables }: QueryJob): void => {

@@ -4,15 +4,15 @@ import { type LoadedTable, RefusedStatementError } from '../protocol/child-proto
 
 type Token = { text: string; name: string | null }
 
-const skipped = /'(?:[^']|'')*'|--[^\n]*|\/\*[\s\S]*?\*\//g
-const token = /"((?:[^"]|"")*)"|`([^`]*)`|\[([^\]]*)\]|([\p{L}_][\p{L}\p{N}_$]*)|\d[\w.]*|->>?|\|\||\S/gu
+const skipped = /'[^']*'?|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g
+const token = /"([^"]*)"?|`([^`]*)`?|\[([^\]]*)\]?|([\p{L}_][\p{L}\p{N}_$]*)|\d[\w.]*|->>?|\|\||\S/gu
 
 /** The words and signs of a statement, without what is quoted as a text; names in lower case. */
 const tokenize = (sql: string): Token[] =>
   [...sql.replace(skipped, (part) => (part.startsWith("'") ? "''" : ' ')).matchAll(token)].map(
     ([text, quoted, ticked, bracketed, bare]) => ({
       text,
-      name: (quoted?.replaceAll('""', '"') ?? ticked ?? bracketed ?? bare)?.toLowerCase() ?? null,
+      name: (quoted ?? ticked ?? bracketed ?? bare)?.toLowerCase() ?? null,
     }),
   )
 
