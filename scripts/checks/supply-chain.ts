@@ -78,5 +78,8 @@ export const supplyChain: readonly Check[] = [
         return dev || licenses.includes(found) ? [] : [`${name}: ${found}`]
       }),
   ],
-  ['an image is not an exact version with its digest; run npm run pin', () => images.filter((name) => name !== 'mason' && !exactImage.test(name))],
+  [
+    'an image is not an exact version with its digest; run npm run pin',
+    () => images.filter((name) => name !== 'mason' && !exactImage.test(name)),
+  ],
 ]
