@@ -50,6 +50,24 @@ export const limitMutants: readonly Mutant[] = [
     ),
   },
   {
+    name: 'the space between claims for the larger business',
+    file: 'src/engine/worker/claim-pace.ts',
+    edits: [{ from: 'hasMore && waitMs > 0', to: 'hasMore && waitMs > 2 ** 50' }],
+    why: 'a flood of one business fills the thread of a worker, and runs of others take five times as long',
+    caughtBy: testsOf('test/engine/worker/claim-pace.test.ts')(
+      'a business that has more runs than another at work waits after each claim, and the other does not',
+    ),
+  },
+  {
+    name: 'the claim after that space',
+    file: 'src/engine/worker/worker.ts',
+    edits: [{ from: 'if (waits.size > 0) pollIn', to: 'if (waits.size < 0) pollIn' }],
+    why: 'a run whose wake-up was dropped waits for the reconciler',
+    caughtBy: testsOf('test/integration/relay.test.ts')(
+      'a worker beside a flood claims the runs of a business that it held up, without another wake-up and while none has ended',
+    ),
+  },
+  {
     name: 'the signature of a queue job',
     file: 'src/infra/queue/signed-jobs.ts',
     edits: [

@@ -92,7 +92,7 @@ export const paymentEndMutants: readonly Mutant[] = [
   {
     name: 'an agent card that is no JSON',
     file: `${folder}/card-signatures.ts`,
-    edits: [{ from: 'catch {\n    return null', to: 'catch (error) {\n    throw error' }],
+    edits: [{ from: "typeof text === 'string' ? parseJson(text) : null", to: 'JSON.parse(String(text))' }],
     why: 'no other card is signed',
     caughtBy: executor('the loops of an executor sign the other agent cards beside rows that are none'),
   },

@@ -322,7 +322,7 @@ export const paymentWorkMutants: readonly Mutant[] = [
   {
     name: 'the end of a pending payment',
     file: 'src/payments/executor/payment-answers.ts',
-    edits: [{ from: 'if ((operation.age_ms ?? 0) > maxPendingMs)', to: 'if (answer === null)' }],
+    edits: [{ from: '(operation.age_ms ?? 0) > maxPendingMs', to: 'answer === null' }],
     why: 'a run waits for ever for a payment that stays pending',
     caughtBy: testsOf('test/integration/payment-executor.test.ts')(
       'a payment whose end is not known because its provider says pending for 15 minutes ends the wait and says so, and goes on being looked up',

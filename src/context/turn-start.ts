@@ -1,13 +1,22 @@
+import { LRUCache } from 'lru-cache'
 import { operatorWords, type PromptText } from '../state/provenance.ts'
 import type { Json, RuntimeState } from '../state/runtime-state.ts'
 import { turnActions } from '../state/turn.ts'
 import { noText } from './sections.ts'
 
-/** A zone as `Intl` knows it, by any of its names; null for another text. */
-const findTimeZone = (name: unknown): string | null => {
+/** What reads the clocks of a zone, by any of its names; making one takes longer than all else here. Throws for another text. */
+const zoneFormats = new LRUCache<string, Intl.DateTimeFormat>({
+  max: 100,
+  memoMethod: (timeZone) =>
+    new Intl.DateTimeFormat('en-US', {
+      ...{ timeZone, weekday: 'long', year: 'numeric', month: '2-digit', day: '2-digit' },
+      ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'longOffset' },
+    }),
+})
+const findZoneFormat = (name: unknown): Intl.DateTimeFormat | null => {
   if (typeof name !== 'string') return null
   try {
-    return new Intl.DateTimeFormat('en-US', { timeZone: name.trim() }).resolvedOptions().timeZone
+    return zoneFormats.memo(name.trim())
   } catch {
     return null
   }
@@ -23,11 +32,9 @@ export const describeTurnStart = (
   const { started_at, time_zone } = turnActions(state)[0]?.result ?? {}
   const at = new Date(typeof started_at === 'string' ? started_at : Number.NaN)
   if (Number.isNaN(at.getTime())) return noText
-  const timeZone = findTimeZone(state.user_context.timezone) ?? findTimeZone(time_zone) ?? 'UTC'
-  const format = new Intl.DateTimeFormat('en-US', {
-    ...{ timeZone, weekday: 'long', year: 'numeric', month: '2-digit', day: '2-digit' },
-    ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'longOffset' },
-  })
+  const format =
+    findZoneFormat(state.user_context.timezone) ?? findZoneFormat(time_zone) ?? zoneFormats.memo('UTC')
+  const { timeZone } = format.resolvedOptions()
   const parts = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]))
   const { weekday, year, month, day, hour, minute, timeZoneName } = parts
   // no offset is "GMT" in some versions of ICU

@@ -328,6 +328,31 @@ describe('a worker', () => {
   })
 })
 
+describe('a worker beside a flood', () => {
+  test('claims the runs of a business that it held up, without another wake-up and while none has ended', async () => {
+    const flood = 6
+    model.reset()
+    model.script({ planner: Array.from({ length: flood + 1 }, () => ({ hold: true, text: 'Done.' })) })
+    const models = fakeModels(model.baseUrl)
+    const { runtime, database } = await openWithDatabase(backend, { models, worker: false })
+    const { feed, open } = await openWorkers(database, runtime.graph, models)
+    const worker = open('one', 16)
+    const working: (Promise<void> | undefined)[] = []
+    for (const tenant of ['other', ...Array<string>(flood).fill('flood')]) {
+      const { id } = await submitTo(database, tenant)
+      working.push((await worker.offer(0, { tenant, run_id: id }))?.ended)
+    }
+    await until('all model calls', () => model.held() === flood + 1)
+    model.release()
+    await Promise.all(working)
+    const ended = `runs WHERE tenant IN ('other', 'flood') AND status = 'completed'`
+    await until('the ends', async () => (await count(database, ended)) === flood + 1)
+    await worker.close()
+    await feed.close()
+    await runtime.close()
+  })
+})
+
 describe('a worker that is stopped', () => {
   test('in the middle of a side effect records it first: no person is asked whether it took place', async () => {
     const [sent, answer] = [deferred<void>(), deferred<string>()]

@@ -25,6 +25,7 @@ import { failPoisonedRun, handBackRun } from '../runs/release.ts'
 import { createRunLog, tellOrders } from '../runs/run-log.ts'
 import { createServices, type ServiceFactories } from '../runs/run-services.ts'
 import type { ReportRunEnd, RunEnd } from '../runs/settlement.ts'
+import { createClaimPace } from './claim-pace.ts'
 import { createKnownRuns } from './known-runs.ts'
 import { createWorkPermits } from './work-permits.ts'
 
@@ -73,6 +74,8 @@ export const createWorker = (options: WorkerOptions) => {
   const controls = new Map<AbortController, () => Promise<void>>()
   const latestPositions = createLatestPositions()
   const known = createKnownRuns(options.maxRuns)
+  const pace = createClaimPace()
+  let polling: NodeJS.Timeout | undefined
   const chains = new Set<Promise<void>>()
   let claiming: Promise<unknown> = Promise.resolve()
   let closing = false
@@ -81,19 +84,39 @@ export const createWorker = (options: WorkerOptions) => {
   const isHeldUp = (tenant?: string): boolean =>
     !known.mayTake(tenant) || (tenant !== undefined && permits.waiting().includes(tenant))
 
+  /** The businesses that get no run for now, with the milliseconds until they may; a claim follows as soon as one of them may. */
+  const listPaced = (): Map<string, number> => {
+    const waits = pace.listWaits(known.countOf)
+    if (waits.size > 0) pollIn(Math.min(...waits.values()))
+    return waits
+  }
+  const pollIn = (ms: number): void => {
+    if (closing) return
+    polling ??= setTimeout(() => {
+      polling = undefined
+      poll()
+    }, ms).unref()
+  }
+
   /** One claim at a time in this process; several would only block each other. `woken`: where it is known by then, nothing is due. */
   const claim = (woken?: RunKey): Promise<ClaimedWork | null> => {
     const next = claiming.then(async () => {
+      // what is due of this business is claimed when its time has come
+      if (woken && listPaced().has(woken.tenant)) return null
       const permit = await permits.claim()
       let claimed: RunClaim | null = null
       try {
         if (closing || (woken && known.has(woken)) || !known.mayTake()) return null
         const at = leases.nowMs()
         const order = known.claimOrder()
-        order.excluded.push(...permits.waiting())
+        const waiting = permits.waiting()
+        // their wake-ups may be gone
+        if (waiting.length > 0) pollIn(waitingPollMs)
+        order.excluded.push(...waiting, ...listPaced().keys())
         claimed = await claimNextRun(database, workerId, leaseMs, graph.version, order)
         if (!claimed) return null
         known.take(claimed)
+        pace.claimed(claimed.tenant)
         return { claim: claimed, at, permit }
       } finally {
         if (!claimed) await permit[Symbol.asyncDispose]()
@@ -103,7 +126,7 @@ export const createWorker = (options: WorkerOptions) => {
     // without a wake-up more than one may be due
     if (!woken)
       next.then(
-        (claimed) => claimed && poll(),
+        (claimed) => claimed && listPaced().size === 0 && poll(),
         () => {},
       )
     return next
@@ -111,7 +134,8 @@ export const createWorker = (options: WorkerOptions) => {
 
   /** Works on a run to its end, then claims the next, until none is due. */
   const workOnAll = async (first: ClaimedWork | null): Promise<void> => {
-    for (let next = first; next; next = await claim()) await workOn(next)
+    // while a business is held up a timer claims, and one statement less a run finds nothing
+    for (let next = first; next; next = listPaced().size > 0 ? null : await claim()) await workOn(next)
   }
   const logClaimError = (error: unknown): void => log.warn({ error: String(error) }, 'a claim failed')
   /** Claims what is due. */
@@ -200,6 +224,7 @@ export const createWorker = (options: WorkerOptions) => {
         permit: (signal) => permits.beginVisit(claim.tenant, signal),
         events: {
           onAction: () => {
+            pace.worked(claim.tenant)
             feed.publishChange(claim.tenant, claim.session_id, 'action')
             if (known.trust(claim)) poll()
           },
@@ -263,6 +288,7 @@ export const createWorker = (options: WorkerOptions) => {
     /** Hands all runs back, waits until they are released, and stops the heartbeats. */
     async close(): Promise<void> {
       closing = true
+      clearTimeout(polling)
       for (const [control, recorded] of controls)
         void settlesWithin(recorded(), effectTimeoutMs).then(() =>
           control.abort(new RunStoppedError({ kind: 'hand_back' })),
@@ -293,6 +319,9 @@ const toRunEnd = ({ claimed, actions, state, workedMs }: LiveRun, outcome: Outco
   tokens: turnUsage(state).total_tokens,
   ms: Math.round(workedMs),
 })
+
+/** How soon runs are claimed of a business whose begun runs wait for permits. */
+const waitingPollMs = 100
 
 /** How long a worker that stops waits for a pending side effect. */
 const effectTimeoutMs = 5000

@@ -1,0 +1,65 @@
+import { performance } from 'node:perf_hooks'
+
+/** A business is at work until so long after its last claim or action. */
+const lingerMs = 500
+/** How often the gap follows what the thread does, and the share of its time that the gap aims at. */
+const windowMs = 100
+const busyShare = 0.6
+/** Between two claims for one business. */
+const gaps = { minMs: 5, firstMs: 40, maxMs: 160 }
+
+/** The share of the time since the last reading in which the event loop was busy. */
+const openBusyReader = (): (() => number) => {
+  let last = performance.eventLoopUtilization()
+  return () => {
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, last)
+    last = now
+    return utilization
+  }
+}
+
+/**
+ * Spaces the claims for a business that has more runs here than another which is at work: permits limit what works at once, but each
+ * claim brings a whole run to the one thread. The gap doubles while the thread is busy and halves while it is not. A business alone, or
+ * with one run, is never held up. docs/decisions/0176.
+ */
+export const createClaimPace = (nowMs = () => performance.now(), readBusy = openBusyReader()) => {
+  const workedAt = new Map<string, number>()
+  const claimedAt = new Map<string, number>()
+  let gapMs = gaps.firstMs
+  let readAtMs = nowMs()
+
+  const forget = (times: Map<string, number>): void => {
+    for (const [business, at] of times) if (nowMs() - at > lingerMs) times.delete(business)
+  }
+  const adapt = (): void => {
+    if (nowMs() - readAtMs < windowMs) return
+    readAtMs = nowMs()
+    gapMs = Math.min(gaps.maxMs, Math.max(gaps.minMs, readBusy() > busyShare ? gapMs * 2 : gapMs / 2))
+  }
+
+  return {
+    /** A run of this business has committed an action. */
+    worked: (business: string): void => void workedAt.set(business, nowMs()),
+    claimed(business: string): void {
+      claimedAt.set(business, nowMs())
+      workedAt.set(business, nowMs())
+    },
+    /** The businesses that get no run now, with the milliseconds until they may. */
+    listWaits(countRuns: (business: string) => number): Map<string, number> {
+      forget(workedAt)
+      forget(claimedAt)
+      adapt()
+      const atWork = [...workedAt.keys()]
+      return new Map(
+        [...claimedAt].flatMap(([business, at]): [string, number][] => {
+          const runs = countRuns(business)
+          const hasMore = atWork.some((one) => one !== business && runs > Math.max(1, countRuns(one)))
+          const waitMs = at + gapMs - nowMs()
+          return hasMore && waitMs > 0 ? [[business, waitMs]] : []
+        }),
+      )
+    },
+  }
+}
