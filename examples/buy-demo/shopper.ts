@@ -53,6 +53,14 @@ const toArguments = (name: string, result: string, asked: string): object => {
   }
 }
 
+/** What was bought, as the tools said it. */
+const sayBought = (talk: Talk): string => {
+  const said = talk.flatMap(({ role, content }) => (role === 'tool' ? (content ?? '') : [])).join('\n')
+  const item = /(?:The user chose|has) (.+) \(cart /.exec(said)?.[1]
+  const [, total, seller] = /Total: (.+)\. Sold by: (.+)\./.exec(said) ?? []
+  return `I bought it: ${item} for ${total} from ${seller}. The receipt was checked.`
+}
+
 const think = (talk: Talk) => {
   const called = talk.flatMap(({ tool_calls = [] }) => tool_calls.map((call) => call.function.name))
   const result = talk.findLast(({ role }) => role === 'tool')?.content ?? ''
@@ -66,9 +74,7 @@ const think = (talk: Talk) => {
   if (last === order.at(-1)) {
     const isDone = /is succeeded|The user signed the/.exec(result)?.[0]
     if (isDone === undefined) return { content: `I did not buy it. ${result}` }
-    return {
-      content: order.length === 1 ? 'I buy within these limits.' : 'I bought it. The receipt was checked.',
-    }
+    return { content: order.length === 1 ? 'I buy within these limits.' : sayBought(talk) }
   }
   if (/^Error/m.test(result)) return { content: `I could not buy it. ${result}` }
   const name = order[last === undefined ? 0 : order.indexOf(last) + 1] ?? ''

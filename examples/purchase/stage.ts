@@ -120,9 +120,10 @@ const approve = async (terminal: Terminal, { call }: Mason, phone: Key, paymentI
   const path = `/v1/payments/${paymentId}/consent`
   const { content, facts } = await call<{ content: string; facts: Facts }>('GET', path)
   const refund = facts.refund_days === null ? '' : `, refund within ${facts.refund_days} days`
+  const isNamed = String(facts.payee).includes(String(facts.payee_issuer))
   const shown =
     facts.limits?.map(({ name, text }) => `\n  ${name}: ${text}`).join('') ??
-    `${facts.total} to ${facts.payee} (${facts.payee_issuer})${refund}`
+    `${facts.total} to ${facts.payee}${isNamed ? '' : ` (${facts.payee_issuer})`}${refund}`
   terminal.out.write(`\n${terminal.colors.bold('approve')}  ${shown}\n`)
   const isYes = /^y/i.test(await ask(terminal, 'Approve with your phone?', 'yes'))
   await call('POST', path, isYes ? { signature: await signContent(content, phone) } : { refuse: true })

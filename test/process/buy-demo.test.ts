@@ -7,8 +7,8 @@ import { runCli } from '../support/cli.ts'
 /** What `--absent` adds: within the limits no one is asked, beyond them the user approves and types the code. */
 const away = [
   /approve +\n {2}Buys from: Generic Merchant[\s\S]+All payments: At most 1000\.00 USD[\s\S]+Account: bugsbunny@gmail\.com at wallet/,
-  /schedule Buy the item[\s\S]+pay_by_open_mandate +The payment has the status succeeded[\s\S]+I bought it\.[\s\S]+schedule/,
-  /schedule[\s\S]+schedule Buy[\s\S]+does not allow the payment: the user is asked[\s\S]+approve +603\.49 USD[\s\S]+ 123 [\s\S]+I bought it\./,
+  /schedule Buy the item[\s\S]+pay_by_open_mandate +The payment has the status succeeded[\s\S]+I bought it: [\s\S]+schedule/,
+  /schedule[\s\S]+schedule Buy[\s\S]+does not allow the payment: the user is asked[\s\S]+approve +603\.49 USD[\s\S]+ 123 [\s\S]+I bought it: /,
 ]
 
 test.each([
@@ -30,7 +30,7 @@ test.each([
     /merchant > processor +initiate_payment/,
     /verification code[\s\S]+ 123 +\(no terminal: the demo answers itself\)/,
     /processor > wallet +Here is the payment receipt\./,
-    /I bought it\. The receipt was checked\./,
+    /I bought it: Professional-grade espresso machine for \$603\.49 from Generic Merchant\. The receipt was checked\./,
     /Trail of pay_\w+: succeeded[\s\S]+signature of the merchant over the c/,
   ])
     expect(stdout).toMatch(shown)

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { AgentCard, type Message, Role, type Task, type TaskPushNotificationConfig } from '@a2a-js/sdk'
 import {
   ClientFactory,
@@ -30,6 +31,9 @@ export type AgentTarget = {
 /** An agent may take this long with an answer, while a worker waits for it. Afterwards its task is looked up. */
 const answerTimeoutMs = 120_000
 const lookupTimeoutMs = 20_000
+/** An agent that starts again is away for a moment: what did not leave is sent after each of these pauses. */
+const awayPausesMs = [250, 500, 1000, 2000, 4000]
+const isAway = (reason: string): boolean => /\bE(?:CONNREFUSED|CONNRESET|PIPE)\b/.test(reason)
 const pageSize = 50
 const historyLength = 100
 const maxPages = 5
@@ -117,26 +121,31 @@ export const sendMessage = async (
   const { client, exchange, request, canPush } = await open(target, deadline.signal, beforeSend)
   const pushId = canPush && target.pushUrl !== null ? messageId : null
   const push = pushId === null ? undefined : toPushConfig(`${target.pushUrl}/${pushId}`)
-  try {
-    const answer = await client.sendMessage(
-      {
-        ...{ tenant: '', message: toMessage(message, messageId), metadata: undefined },
-        configuration: {
-          ...{ acceptedOutputModes: [], taskPushNotificationConfig: push, returnImmediately: false },
-        },
-      },
-      request,
-    )
-    return { ...toAgentReply(message.agent, answer), push_id: pushId }
-  } catch (error) {
-    signal.throwIfAborted()
-    if (isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
-    const reason = toErrorMessage(error)
-    if (!exchange.isSent) return refused(message.agent, `${message.agent} could not be reached: ${reason}`)
-    if (isRefusal(error, exchange.status))
-      return refused(message.agent, `${message.agent} refused: ${reason}`)
-    throw error
+  const configuration = {
+    acceptedOutputModes: [],
+    taskPushNotificationConfig: push,
+    returnImmediately: false,
   }
+  const sent = { tenant: '', message: toMessage(message, messageId), metadata: undefined, configuration }
+  for (let attempt = 0; ; attempt++)
+    try {
+      const answer = await client.sendMessage(sent, request)
+      return { ...toAgentReply(message.agent, answer), push_id: pushId }
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
+      const reason = toErrorMessage(error)
+      if (!exchange.isSent) {
+        const pauseMs = isAway(reason) ? awayPausesMs[attempt] : undefined
+        if (pauseMs === undefined)
+          return refused(message.agent, `${message.agent} could not be reached: ${reason}`)
+        await pause(pauseMs, undefined, { signal })
+        continue
+      }
+      if (isRefusal(error, exchange.status))
+        return refused(message.agent, `${message.agent} refused: ${reason}`)
+      throw error
+    }
 }
 
 /** The task as it is now. */

@@ -71,6 +71,12 @@ const readChallenge = ({ data, texts }: AgentReply): { type: 'otp'; text: string
   return text === '' ? null : { type: 'otp', text }
 }
 
+/** Words of agents stay out: those of Mason's own client are known. */
+const toUnknownReason = ({ texts }: AgentReply): string =>
+  texts.some((text) => text.includes('could not be reached'))
+    ? 'it could not be reached, so it got nothing; try again later'
+    : 'it gave a reason that Mason does not know'
+
 const isReference = (text: string): boolean => /^\P{Cc}{1,200}$/u.test(text)
 
 const toOrder = ({ version, route, tokens }: Purchase): AgentOrder =>
@@ -108,7 +114,7 @@ export const openAgentProvider = (
       throw createUnclearError('says that the payment failed, and not whether it took money')
     return {
       ...{ status: 'declined', provider_ref, receipts },
-      reason: `the agent of the merchant refused: ${reason ?? 'it gave a reason that Mason does not know'}`,
+      reason: `the agent of the merchant refused: ${reason ?? toUnknownReason(reply)}`,
     }
   }
 
@@ -166,7 +172,7 @@ export const openAgentProvider = (
     const isDone = reply.state === 'completed'
     if (isDone && version === '0.1') return { credential: null }
     if (isDone && typeof token === 'string' && token !== '') return { credential: token }
-    const reason = explainFailure(reply.texts) ?? 'it gave no reason that Mason knows'
+    const reason = explainFailure(reply.texts) ?? toUnknownReason(reply)
     return { reason: `the credentials provider refused: ${reason}` }
   }
 

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import { isSameJson } from '../../../../src/payments/mandates/json.ts'
-import { readDataParts } from '../../../../src/payments/mandates/v1/data-parts.ts'
+import { isSameJson, readJson, writeJson } from '../../../../src/payments/mandates/json.ts'
 import { checkCartSum, joinCartAndPayment } from '../../../../src/payments/mandates/v1/payment.ts'
 import {
   cartMandateSchema,
@@ -22,11 +21,10 @@ const readSample = (name: string): string =>
 
 /** The JSON text of the mandate in an A2A message or artifact. */
 const findMandate = (name: string, key: string): string => {
-  const parts = readDataParts(readSample(name))
-  if (!parts.ok) throw new Error(JSON.stringify(parts.violations))
-  const found = parts.value.find((part) => part.key === key)
+  const { parts } = readJson(readSample(name)) as { parts: { data?: Record<string, unknown> }[] }
+  const found = parts.find(({ data }) => data?.[key] !== undefined)
   if (!found) throw new Error(`no ${key}`)
-  return found.raw
+  return writeJson(found.data?.[key])
 }
 const readValue = <Schema extends z.ZodType>(schema: Schema, raw: string): z.output<Schema> => {
   const read = readBy(schema, raw)
@@ -42,9 +40,6 @@ const usd = (minor: number) => ({ currency: 'USD', minor })
 describe('the listings of the extension document', () => {
   test('begin with an agent card, which has no mandate', () => {
     expect(readBy(intentMandateSchema, readSample('agent-card')).ok).toBe(false)
-    expect(readDataParts(readSample('agent-card'))).toMatchObject({
-      violations: [{ code: 'missing_field', field: 'parts' }],
-    })
   })
 
   test('have an intent mandate whose required_refundability is read (row 7)', () => {
@@ -103,16 +98,6 @@ describe('the listings of the extension document', () => {
       'missing_field payment_mandate_contents.payment_details_total.label',
     ])
   })
-})
-
-test('the data parts of a message may have a key each, or one of them all keys (row 9)', () => {
-  const members = { 'ap2.mandates.CartMandate': { total: 1 }, risk_data: { score: 'low' } }
-  const separate = Object.entries(members).map(([key, value]) => ({ kind: 'data', data: { [key]: value } }))
-  for (const parts of [[{ kind: 'text', text: 'the cart' }, ...separate], [{ data: members }]])
-    expect(readDataParts(JSON.stringify({ parts }))).toMatchObject({
-      ok: true,
-      value: Object.entries(members).map(([key, value]) => ({ key, raw: JSON.stringify(value) })),
-    })
 })
 
 describe('the mandates of the walk-through', () => {
