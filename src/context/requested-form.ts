@@ -20,19 +20,19 @@ const gestalt =
   '(?:tabelle|liste|aufzählung|stichpunkte|fließtext|csv|json|yaml|xml|html|markdown|gedicht|brief|e-?mail)'
 const language = '(?:english|german|french|spanish|italian|chinese|japanese)'
 const sprache = '(?:englisch|deutsch|französisch|spanisch|italienisch|chinesisch|japanisch)'
+const audience = `(?:${word}-year-old|complete beginner|beginner|child|layman|five)`
 const phrases = [
   `as (?:an? )?${few}${layout}(?: (?:points|lists?|tables?))?`,
-  `in (?:an? (?:${word} )?(?:table|list)|bullets|bullet points|csv|json|yaml|xml|html|markdown|prose)`,
+  `in (?:an? (?:${word} )?(?:table|list)|bullets|bullet points|prose)`,
   `(?:use|using) (?:an? )?(?:${word} )?(?:bullets|bullet points|table|markdown)`,
-  `(?:make|create|give me|mach|erstelle|gib mir) (?:an? |eine )${few}(?:table|list|tabelle|liste)`,
   `(?:write|draft|compose)(?: me)? an? ${few}(?:letter|e-?mail|memo|essay|poem|haiku)`,
   `in (?:an? )?(?:${word} ){1,2}?(?:tone|style|manner|language)|in ${manner} (?:words|terms)`,
   `${manner} (?:tone|style|manner|language|answer|reply)`,
   `(?:answer|reply|respond|write)(?: me)? in ${few}${language}|in ${manner} ${language}`,
-  `(?:in (?:${most} )?|${most} )${count} (?:${word} )?${units}`,
-  `(?:answer|reply|respond|write|be|sound|keep it|make it)(?: sound)? (?:very |more )?${manner}(?: and ${manner})?`,
+  `(?:in (?:${most} )?|(?<=^|[,;:.!?] |use |write )${most} )${count} (?:${word} )?${units}`,
+  `(?:answer|reply|respond|write|keep it|make it)(?: sound)? (?:very |more )?${manner}(?: and ${manner})?`,
   `(?:answer|reply|write|respond|talk) like an? ${word}`,
-  `(?:to|for|like) (?:a |an |i'?m )?(?:${word}-year-old|complete beginner|beginner|child|layman|five)s?`,
+  `(?<=(?:explain|describe)[^.?!]{0,60} )(?:to|for) (?:an? )?${audience}s?|like i'?m (?:an? )?${audience}`,
   'briefly|concisely|politely|informally|formally',
   `als (?:eine |ein )?${few}${gestalt}|in (?:einer ${few}${gestalt}|csv|json|yaml|markdown|stichpunkten|stichworten)`,
   `(?:in|im|mit) (?:eine[mr] )?${word}(?:em|er|en) (?:ton|stil|sprache|worten)`,
@@ -40,12 +40,22 @@ const phrases = [
   `(?:antworte|schreibe?|erkläre?|sei)(?: es| mir| bitte)* (?:${weise}(?: und ${weise})?|wie eine? ${word})`,
   `(?:kurze|knappe|förmliche|ausführliche) antwort|kurz und knapp|tabellarisch|${weise}(?= bitte)|förmlich|sachlich|höflich`,
 ].join('|')
+/** Of a question they may be what it asks about. */
+const requestPhrases = [
+  `(?:be|sound) (?:very |more )?${manner}`,
+  'in (?:csv|json|yaml|xml|html|markdown)',
+].join('|')
 const hanPhrases = [
-  String.raw`(?:用|以|按|成)[^，。；、！？\s]{0,6}?(?:表格|列表|要点|JSON|CSV|语气|口吻|风格|句话|[英中法德日][文语](?!怎么))(?:的?(?:形式|格式))?`,
+  String.raw`(?<!常)(?:用|以|按|成)[^，。；、！？\s]{0,6}?(?:表格|列表|要点|JSON|CSV|语气|口吻|风格|句话|[英中法德日][文语](?!怎么|字|单词))(?:的?(?:形式|格式))?`,
   String.raw`语气[^，。；、！？\s]{2,4}|(?:用|不超过|少于)[一二两三四五六七八九十百\d]+个?字`,
   '简[短洁单要]地?(?:回答|说明|介绍)|简[短洁]地|口语化|通俗易懂|分点',
 ].join('|')
-const forms = new RegExp(String.raw`(?<!\p{L})(?:${phrases})(?!\p{L})|${hanPhrases}`, 'giu')
+const formsOfQuestions = new RegExp(String.raw`(?<!\p{L})(?:${phrases})(?!\p{L})|${hanPhrases}`, 'giu')
+const forms = new RegExp(String.raw`(?<!\p{L})(?:${phrases}|${requestPhrases})(?!\p{L})|${hanPhrases}`, 'giu')
+/** What asks whether, how, why or which, and what names things to be compared or translated. */
+const question =
+  /^(?:is|are|was|were|does|do|did|can(?! you)|could(?! you)|how|why|what is|what's|who|which|ist|sind|hat|wie|warum|was ist|wer|welche\p{L}?)(?!\p{L})/iu
+const about = /^(?:translate|compare|spell|define|sort|übersetze|vergleiche|翻译|比较)/iu
 
 const name = String.raw`\p{L}[\p{L}\p{N}_-]{0,40}?`
 const comma = ' ?[,，、] ?'
@@ -56,13 +66,17 @@ const end = String.raw`(?= ?,? ?(?:$|[.。;；!！?？\n]|(?:of|for|per|von|für
 /** Words that ask for fields or for a table, as this one character. */
 const asked = '\u{1}'
 const announced = new RegExp(
-  String.raw`(?<!\p{L})(?:(?:as|in) (?:an? )?${few}(?:table|csv|json|yaml|xml)|als (?:eine )?${few}(?:tabelle|csv|json)|(?:a |make a |eine )?(?:table|tabelle)(?= (?:with|of|mit|aus) ))(?!\p{L})|[用以按成][^，。；、！？\s]{0,4}?(?:表格|JSON|CSV)(?:的?(?:形式|格式))?`,
+  String.raw`(?<!\p{L})(?:(?:as|in) (?:an? )?${few}(?:table|csv|json|yaml|xml)|als (?:eine )?${few}(?:tabelle|csv|json)|(?:an? |eine )?(?:table|tabelle)(?= (?:with|of|mit|aus) ))(?!\p{L})|[用以按成][^，。；、！？\s]{0,4}?(?:表格|JSON|CSV)(?:的?(?:形式|格式))?`,
   'giu',
 )
 const lists = [
   // after a colon, or what announces fields
   new RegExp(
-    String.raw`(?:[:：]|(?<!\p{L}|such )(?:as|als|fields|columns|keys|feldern?|spalten)(?!\p{L})|字段|列名|按) ?${names}${end}`,
+    String.raw`(?:[:：]|(?<!\p{L})(?:fields|columns|keys|feldern?|spalten)(?!\p{L})|字段|列名|按) ?${names}${end}`,
+    'iu',
+  ),
+  new RegExp(
+    String.raw`(?<!\p{L})(?:give|show|return|list|answer|reply|write|gib|zeige?|nenne) [^.?!]{0,80}?(?<!such )(?:as|als) ${names}${end}`,
     'iu',
   ),
   // of each one of what there is
@@ -88,10 +102,13 @@ const maxChars = 800
 export const readRequestedForm = (prompt: string): { style: string; structure: OutputField[] } => {
   if (prompt.length > maxChars) return { style: '', structure: [] }
   const text = prompt.replaceAll(/[^\S\n]+/g, ' ')
-  const found = [...text.matchAll(forms)]
+  const isQuestion = question.test(text)
+  const found = [...text.matchAll(isQuestion ? formsOfQuestions : forms)]
   const [first, last = first] = [found[0], found.at(-1)]
   const whole = first && last ? text.slice(first.index, last.index + last[0].length) : ''
-  const plain = text.replaceAll(announced, asked).replaceAll(forms, '.')
+  // of what is asked whether, how or why, or translated, names are what it is about
+  const request = isQuestion ? text.replace(/^[^?？]*[?？]?/, '') : about.test(text) ? '' : text
+  const plain = request.replaceAll(announced, asked).replaceAll(forms, '.')
   const named = lists.map((one) => one.exec(plain)?.[1]).find((one) => one !== undefined)
   return {
     style: toProposalLine(whole) === whole ? whole : (first?.[0] ?? ''),

@@ -46,7 +46,8 @@ export const describeTurnStart = (
 
 /**
  * What the turn was opened with: names of files, of fields the caller has set, of fields a rule may set, of roles that rules replace,
- * of prepare tools that run after `understand`. */
+ * of prepare tools that run after `understand`.
+ */
 export const readOpening = (
   state: Pick<RuntimeState, 'action_history'>,
   name: 'files' | 'given' | 'open' | 'rules' | 'later',

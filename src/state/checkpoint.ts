@@ -101,6 +101,7 @@ const retainedKeys = [
   'given',
   'open',
   'later',
+  'start',
   'proposed',
   'judged',
   'is_error',

@@ -134,8 +134,11 @@ export const createWorker = (options: WorkerOptions) => {
 
   /** Works on a run to its end, then claims the next, until none is due. */
   const workOnAll = async (first: ClaimedWork | null): Promise<void> => {
-    // while a business is held up a timer claims, and one statement less a run finds nothing
-    for (let next = first; next; next = listPaced().size > 0 ? null : await claim()) await workOn(next)
+    for (let next = first; next; ) {
+      await workOn(next)
+      // of a business that is held up the timer claims
+      next = listPaced().has(next.claim.tenant) ? null : await claim()
+    }
   }
   const logClaimError = (error: unknown): void => log.warn({ error: String(error) }, 'a claim failed')
   /** Claims what is due. */

@@ -130,16 +130,19 @@ export const hasTurns = async (
     sessionId,
   ])
 
-/** See `findTurns`. Asks embedding models only where the user has turns in their spaces, and not for the latest talk. */
+/**
+ * See `findTurns`. Asks embedding models only where the user has turns in their spaces, and not for the latest talk.
+ * `said`: the user's own words, which alone say of what time.
+ */
 export const searchTurns = async (
   parts: MemoryServices,
   owner: MemoryOwner,
   caller: ModelCaller,
   sessionId: string,
-  text: string,
+  { text, said }: { text: string; said: string },
   signal: AbortSignal,
 ): Promise<TurnHit[]> => {
-  const time = findAskedTime(text, new Date())
+  const time = findAskedTime(said, new Date())
   const inScope = <T>(work: (sql: Sql) => Promise<T>) =>
     asUser(parts.database, owner, work, { pipelined: true })
   const spaces =

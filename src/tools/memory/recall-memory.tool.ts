@@ -22,7 +22,7 @@ export default defineTool({
   skip: (state) => turnPrompt(state).trim() === '',
   hasWork: ({ memories }) => memories.any(),
   async run(state, { checkpoint, memories }, signal) {
-    const found = await memories.recall(toQuery(state), maxMemories, signal)
+    const found = await memories.recall(toQuery(state), maxMemories, signal, turnPrompt(state))
     const known = new Set(state.memory.map(({ id }) => id))
     return checkpoint(
       {
