@@ -42,6 +42,7 @@ const phrases = [
 ].join('|')
 /** Of a question they may be what it asks about. */
 const requestPhrases = [
+  `(?:make|create|give me|mach|erstelle|gib mir) (?:an? |eine )${few}(?:table|list|tabelle|liste)`,
   `(?:be|sound) (?:very |more )?${manner}`,
   'in (?:csv|json|yaml|xml|html|markdown)',
 ].join('|')
