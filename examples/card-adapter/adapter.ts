@@ -5,11 +5,11 @@ import { text as readText } from 'node:stream/consumers'
 import { openJournal } from '../journal.ts'
 import type { Charge, Company, Order } from './company.ts'
 
-/** A key of Mason: what it asked for, and what became of it, once that is known. */
-type Entry = { key: string; at: number; hash: string; order: Order; charge?: Charge }
+/** A key of Mason: the hash of its request, whose credential is nowhere else, and what became of it, once that is known. */
+type Entry = { key: string; at: number; hash: string; charge?: Charge }
 type Options = { apiKey: string; file: string; company: Company; port?: number; now?: () => number }
 
-/** An answer that is no operation. 400, 402, 404 and 422 promise that nothing was done. */
+/** An answer that is no operation. 402 and 422 promise that nothing was done. */
 class RefusalError extends Error {
   readonly status: number
   constructor(status: number, code: string) {
@@ -32,42 +32,44 @@ export const startAdapter = async ({ apiKey, file, company, port = 0, now = Date
   const entries = new Map<string, Entry>()
   const write = openJournal<Entry>(file, (entry) => void entries.set(entry.key, entry))
 
-  /** Asks the company what became of a key, in its window by the same request; afterwards only a person can know. */
-  const settle = async (entry: Entry): Promise<Entry & { charge: Charge }> => {
-    const { key, at, order, charge: known } = entry
-    if (known && known.status !== 'pending') return { ...entry, charge: known }
-    if (!known && now() - at > company.windowMs * 0.8)
-      throw new Error(`the company may no longer know ${key}: look it up by hand`)
-    const charge = known ? await company.read(known.ref) : await company.charge(key, order)
-    const settled = { ...entry, charge }
-    write(settled)
-    return settled
+  /** What became of a key. Without `ask`, which moves money, it only reads. */
+  const settle = async (entry: Entry, ask?: () => Promise<Charge>): Promise<Charge> => {
+    const { key, charge: known } = entry
+    if (known && known.status !== 'pending') return known
+    const charge = await (known ? company.read(known.ref) : ask?.())
+    if (!charge) throw new Error(`it is not known what the company did for ${key}: look it up by hand`)
+    write({ ...entry, charge })
+    return charge
   }
-  const toOperation = ({ key, order: { amount, currency }, charge }: Entry & { charge: Charge }) => ({
-    ...{ key, kind: 'authorize', payment: charge.ref, status: charge.status, amount, currency },
-    ...{ network_ref: null, code: 'code' in charge ? charge.code : null, challenge: null },
+  const toOperation = (key: string, { ref: payment, ...charge }: Charge) => ({
+    ...{ key, kind: 'authorize', payment },
+    ...charge,
   })
 
   const charge = async (key: string, text: string) => {
     const hash = createHash('sha256').update(text).digest('hex')
     const known = entries.get(key)
     if (known && known.hash !== hash) throw new RefusalError(409, 'idempotency_conflict')
-    const entry = known ?? { key, at: now(), hash, order: toOrder(text) }
+    const order = toOrder(text)
+    const entry = known ?? { key, at: now(), hash }
     if (!known) write(entry)
-    const settled = await settle(entry)
-    if (settled.charge.status === 'declined') throw new RefusalError(402, settled.charge.code)
-    return toOperation(settled)
+    const isForgotten = now() - entry.at > company.windowMs * 0.8
+    const charged = await settle(entry, isForgotten ? undefined : () => company.charge(key, order))
+    if (charged.status === 'declined') throw new RefusalError(402, charged.code)
+    return toOperation(key, charged)
   }
   const answer = async (request: IncomingMessage): Promise<object> => {
     const { method, url = '/', headers } = request
     if (headers.authorization !== `Bearer ${apiKey}`) throw new RefusalError(401, 'unauthorized')
     const key = headers['idempotency-key']
+    const [, asked] = (method === 'GET' && /^\/v1\/operations\/([^/?]+)$/.exec(url)) || []
     if (method === 'POST' && url === '/v1/payments' && typeof key === 'string')
       return charge(key, await readText(request))
-    if (method === 'POST') throw new RefusalError(422, 'not_supported')
-    const entry = entries.get(decodeURIComponent(url.replace('/v1/operations/', '')))
+    if (method === 'POST' && url.startsWith('/v1/payments/')) throw new RefusalError(422, 'not_supported')
+    if (!asked) throw new RefusalError(404, 'unknown_route')
+    const entry = entries.get(decodeURIComponent(asked))
     if (!entry) throw new RefusalError(404, 'unknown_key')
-    return toOperation(await settle(entry))
+    return toOperation(entry.key, await settle(entry))
   }
 
   const server = createServer(async (request, response) => {
@@ -75,7 +77,7 @@ export const startAdapter = async ({ apiKey, file, company, port = 0, now = Date
       (done) => [200, done] as const,
       (error: Error) => {
         const refused = error instanceof RefusalError ? error.status : 503
-        const acted = [400, 402, 404, 422].includes(refused) ? { acted: false } : {}
+        const acted = [402, 422].includes(refused) ? { acted: false } : {}
         return [refused, { error: { code: error.message, ...acted } }] as const
       },
     )
