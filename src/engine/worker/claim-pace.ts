@@ -2,6 +2,8 @@ import { performance } from 'node:perf_hooks'
 
 /** A business is at work until so long after its last claim or action. */
 const lingerMs = 500
+/** So long after one of its runs found no model its next ones are likely to find none. */
+const unservedMs = 5000
 /** How often the gap follows what the thread does, and the share of its time that the gap aims at. */
 const windowMs = 100
 const busyShare = 0.6
@@ -20,18 +22,19 @@ const openBusyReader = (): (() => number) => {
 }
 
 /**
- * Spaces the claims for a business that has more runs here than another which is at work: permits limit what works at once, but each
- * claim brings a whole run to the one thread. The gap doubles while the thread is busy and halves while it is not. A business alone, or
- * with one run, is never held up. docs/decisions/0176.
+ * Spaces the claims for a business whose runs no model could serve, while another is at work: each such run comes back again and
+ * again, and each claim brings a whole run to the one thread. The gap doubles while the thread is busy and halves while it is not.
+ * docs/decisions/0176.
  */
 export const createClaimPace = (nowMs = () => performance.now(), readBusy = openBusyReader()) => {
   const workedAt = new Map<string, number>()
   const claimedAt = new Map<string, number>()
+  const unservedAt = new Map<string, number>()
   let gapMs = gaps.firstMs
   let readAtMs = nowMs()
 
-  const forget = (times: Map<string, number>): void => {
-    for (const [business, at] of times) if (nowMs() - at > lingerMs) times.delete(business)
+  const forget = (times: Map<string, number>, afterMs: number): void => {
+    for (const [business, at] of times) if (nowMs() - at > afterMs) times.delete(business)
   }
   const adapt = (): void => {
     if (nowMs() - readAtMs < windowMs) return
@@ -42,22 +45,23 @@ export const createClaimPace = (nowMs = () => performance.now(), readBusy = open
   return {
     /** A run of this business has committed an action. */
     worked: (business: string): void => void workedAt.set(business, nowMs()),
+    /** A run of this business waits, since no model could serve it. */
+    unserved: (business: string): void => void unservedAt.set(business, nowMs()),
     claimed(business: string): void {
       claimedAt.set(business, nowMs())
       workedAt.set(business, nowMs())
     },
     /** The businesses that get no run now, with the milliseconds until they may. */
-    listWaits(countRuns: (business: string) => number): Map<string, number> {
-      forget(workedAt)
-      forget(claimedAt)
+    listWaits(): Map<string, number> {
+      forget(workedAt, lingerMs)
+      forget(claimedAt, lingerMs)
+      forget(unservedAt, unservedMs)
       adapt()
-      const atWork = [...workedAt.keys()]
+      if (![...workedAt.keys()].some((business) => !unservedAt.has(business))) return new Map()
       return new Map(
         [...claimedAt].flatMap(([business, at]): [string, number][] => {
-          const runs = countRuns(business)
-          const hasMore = atWork.some((one) => one !== business && runs > Math.max(1, countRuns(one)))
           const waitMs = at + gapMs - nowMs()
-          return hasMore && waitMs > 0 ? [[business, waitMs]] : []
+          return unservedAt.has(business) && waitMs > 0 ? [[business, waitMs]] : []
         }),
       )
     },

@@ -34,8 +34,6 @@ export const createKnownRuns = (maxRuns: number, readHeap = readHeapShare) => {
     count(held, toKey(run), by)
     count(counts, run.tenant, by)
   }
-  /** How many runs of a business this worker has. */
-  const countOf = (tenant: string): number => counts.get(tenant) ?? 0
   const hasShare = (runs: number): boolean => runs + 1 > shareOfFree * (maxRuns - size - 1)
   const listBusinesses = (meets: (runs: number) => boolean): string[] =>
     [...counts].filter(([, runs]) => meets(runs)).map(([tenant]) => tenant)
@@ -57,11 +55,10 @@ export const createKnownRuns = (maxRuns: number, readHeap = readHeapShare) => {
     get held(): number {
       return size
     },
-    countOf,
     /** Whether another run may be claimed; `tenant`: one of this business. The only run is never refused. */
     mayTake(tenant?: string): boolean {
       if (size === 0) return true
-      const runs = tenant === undefined ? 0 : countOf(tenant)
+      const runs = tenant === undefined ? 0 : (counts.get(tenant) ?? 0)
       return size < maxRuns && (runs === 0 || !hasShare(runs)) && readHeap() < maxHeapShare
     },
     /** A business that has its share is passed over; one that has half is served where no other is due. */

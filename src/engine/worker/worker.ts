@@ -86,7 +86,7 @@ export const createWorker = (options: WorkerOptions) => {
 
   /** The businesses that get no run for now, with the milliseconds until they may; a claim follows as soon as one of them may. */
   const listPaced = (): Map<string, number> => {
-    const waits = pace.listWaits(known.countOf)
+    const waits = pace.listWaits()
     if (waits.size > 0) pollIn(Math.min(...waits.values()))
     return waits
   }
@@ -176,6 +176,7 @@ export const createWorker = (options: WorkerOptions) => {
     } finally {
       await permit[Symbol.asyncDispose]()
       if (exit === 'lost' || lease.signal.aborted) reports?.leaseLost()
+      if (exit === 'no_model') pace.unserved(claim.tenant)
       heldLease.release()
       controls.delete(control)
       known.release(claim, exit === 'ended')
