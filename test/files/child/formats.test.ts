@@ -226,6 +226,19 @@ describe('tables', () => {
     })
   })
 
+  test.each([
+    ['Average', 1],
+    ['Avg.', 1],
+    ['Mean', 1],
+    ['平均值', 1],
+    ['Meander Valley', 0],
+    ['Meantime Ltd', 0],
+    ['Avgust', 0],
+  ])('a last row named %s has %i notes of an average', async (name, count) => {
+    const found = await open('a.csv', `item,qty\nA,10\nB,20\n${name},15\n`)
+    expect(found.tables?.[0]?.notes.filter((note) => note.includes('average'))).toHaveLength(count)
+  })
+
   test('XLSX: each sheet a table; dates by their style, shared strings, gaps', async () => {
     const rows =
       '<row><c r="A1" t="s"><v>0</v></c><c r="B1" t="inlineStr"><is><t>Day</t></is></c><c r="C1" t="inlineStr"><is><t>Sum</t></is></c></row>' +
@@ -342,8 +355,9 @@ describe('statements', () => {
       'since - 1',
       '[weight]/n',
     ])
-      await expect(query(`SELECT ${sql} FROM t`), sql).rejects.toThrow(/is a text, of which SQLite takes/)
-    await expect(query('SELECT sum(weight) OVER () FROM t')).rejects.toThrow(/"weight" is a text/)
+      await expect(query(`SELECT ${sql} FROM t`), sql).rejects.toThrow(
+        /holds text, and SQLite would count only/,
+      )
     const kilos = "CAST(replace(weight, ' kg', '') AS REAL)"
     expect(await query(`SELECT sum(${kilos}), sum(replace(weight, ' kg', '')) FROM t`)).toEqual([
       [13.5, 13.5],
@@ -356,6 +370,76 @@ describe('statements', () => {
       [428, 42, expect.stringMatching(/^[ab]-000/)],
     ])
     expect(await query("SELECT count(*) FROM t WHERE weight LIKE '-weight*%' OR part = 'a'")).toEqual([[1]])
+  })
+
+  test('a text that a select names as it was is refused; what a select within or before converts is counted', async () => {
+    const query = async (sql: string) => (await ask('a.csv', 'id,weight\n1,12 kg\n2,1.5 kg\n', sql)).rows
+    const kilos = "CAST(replace(weight, ' kg', '') AS REAL)"
+    for (const sql of [
+      'SELECT weight * 2 AS weight FROM t',
+      'SELECT max(weight * 2) weight FROM t',
+      'SELECT n FROM (SELECT weight * 2 AS n, id AS weight FROM t)',
+    ])
+      await expect(query(sql), sql).rejects.toThrow('weight holds text, and SQLite would count only')
+    for (const sql of [
+      `SELECT max(k.weight * 2) FROM (SELECT ${kilos} weight FROM t) k`,
+      `SELECT max(weight * 2) AS weight FROM (SELECT ${kilos} AS weight FROM t)`,
+      `WITH k(id, weight) AS (SELECT id, ${kilos} FROM t) SELECT max(weight * 2) FROM k`,
+      `WITH k(weight) AS MATERIALIZED (SELECT ${kilos} FROM t) SELECT max(k.weight * 2) FROM k`,
+      `SELECT max(k."weight") * 2 FROM (WITH u AS (SELECT ${kilos} weight FROM t) SELECT * FROM u) k`,
+    ])
+      expect(await query(sql), sql).toEqual([[24]])
+  })
+
+  test('a sum over a window is refused where it is of a text alone', async () => {
+    const text =
+      'id,weight,ran,status,amount\n1,12 kg,26:30:00,paid,5\n2,1.5 kg,3:30:00,paid,6\n3,2 kg,1:00:00,open,7\n'
+    const query = async (sql: string) => (await ask('a.csv', text, sql)).rows
+    for (const sql of [
+      'sum(weight) OVER ()',
+      'avg(DISTINCT t.weight) OVER (ORDER BY id)',
+      'rank() OVER (), total("weight")',
+      'sum(weight) OVER () AS weight',
+    ])
+      await expect(query(`SELECT ${sql} FROM t`), sql).rejects.toThrow(
+        /"weight" holds text; convert it first, as in SUM\(CAST\("?weight"? AS REAL\)\) OVER/,
+      )
+    const kilos = "SUM(CAST(REPLACE(weight,' kg','') AS REAL)) OVER ()"
+    expect(await query(`SELECT ${kilos}, SUM(seconds(ran)) OVER (ORDER BY id) FROM t`)).toEqual([
+      [15.5, 95400],
+      [15.5, 108000],
+      [15.5, 111600],
+    ])
+    const paid = "SUM(CASE WHEN status='paid' THEN amount END)"
+    const ranks = `SELECT status, ${paid}, RANK() OVER (ORDER BY sum(amount) DESC) FROM t GROUP BY status ORDER BY 3`
+    expect(await query(ranks)).toEqual([
+      ['paid', 11, 1],
+      ['open', null, 2],
+    ])
+    const within =
+      "SELECT sum(weight) OVER () FROM (SELECT replace(weight, ' kg', '') + 0 AS weight FROM t) LIMIT 1"
+    expect(await query(within)).toEqual([[15.5]])
+    const named = 'SELECT max(total.status), count(*) OVER () FROM t AS total'
+    expect(await query(named)).toEqual([['paid', 1]])
+  })
+
+  test('a word of SQL, or a table, is no column that is named like it', async () => {
+    const mails = 'From,End,By,n\nAda,b,c,2\nBob,d,e,3\n'
+    expect((await ask('a.csv', mails, 'SELECT * FROM t')).rows).toHaveLength(2)
+    const numbered = 'SELECT sum(CASE WHEN n > 2 THEN n END * 2) FROM t'
+    expect((await ask('a.csv', mails, numbered)).rows).toEqual([[6]])
+    await expect(ask('a.csv', mails, 'SELECT "From" * 2 FROM t')).rejects.toThrow('"From" holds text')
+    const orders =
+      '{"sales":[{"product":"a","qty":2},{"product":"b","qty":3}],"products":[{"sku":"a","price":5},{"sku":"b","price":7}]}'
+    const joined = 'SELECT sum(s.qty * product.price) FROM t s JOIN t2 product ON product.sku = s.product'
+    expect((await ask('a.json', orders, joined)).rows).toEqual([[31]])
+  })
+
+  test('a name that is a number in one table and a text in another has no sum of digits', async () => {
+    const months = '{"jan":[{"amount":1},{"amount":2}],"feb":[{"amount":"1.250"},{"amount":"3.500"}]}'
+    const all = 'WITH a AS (SELECT amount FROM t UNION ALL SELECT amount FROM t2) SELECT sum(amount) FROM a'
+    await expect(ask('a.json', months, all)).rejects.toThrow(/sum\(\) got the text "1.250"/)
+    expect((await ask('a.json', months, 'SELECT sum(t.amount) FROM t')).rows).toEqual([[3]])
   })
 
   test.each([

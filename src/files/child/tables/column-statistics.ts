@@ -149,7 +149,7 @@ const totalWords =
 /** A whole cell that says so; the last row may be "Total of the year" too. */
 const totalLabel =
   /^(?:(?:grand|sub)?[\s-]?totals?|(?:gesamt|zwischen)?summe|gesamt|insgesamt|(?:sous-)?total(?:\s(?:général|general|geral))?|somme|suma|totale|итого|всего|小计|小計|合计|总计|合計|總計)\s?:?$/i
-const averageWords = /^(?:average|avg|mean|durchschnitt|mittelwert|moyenne|promedio|среднее|平均)/i
+const averageWords = /^(?:(?:averages?|avg|mean|durchschnitt|mittelwert|moyenne|promedio)\b|среднее|平均)/i
 
 const noRange = { min: null, max: null, mean: null }
 const maxNames = 8
