@@ -1,4 +1,3 @@
-import { text as readText } from 'node:stream/consumers'
 import {
   type AgentCard,
   type Message,
@@ -23,8 +22,10 @@ import { malformed, toA2AError } from './errors.ts'
 import { listActivated } from './extensions.ts'
 import { readOrigin, toAnswer, toMessageKey, toRunRequest, toSessionId, toUserId } from './messages.ts'
 import {
+  type DataBudget,
   isEnded,
   listArtifacts,
+  maxTaskDataBytes,
   toAnswerPiece,
   toEndMetadata,
   toRunStatus,
@@ -62,6 +63,8 @@ export type AgentCall = {
 
 /** How long a message waits for its task; then the task is returned as it is. */
 const maxWaitMs = 300_000
+/** So many bytes of data the histories of a list of tasks have together. */
+const maxListDataBytes = 1024 * 1024
 /** How long a cancel waits for the process that runs the task. */
 const cancelWaitMs = 5_000
 /** After every action: no replay. */
@@ -76,14 +79,10 @@ const answerNodes = ['answer', 'report', 'structured_answer']
 export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): RequestHandler => {
   const { business, businessId, pushes, caller, card, signal } = call
 
-  const readBlob = (runId: string) => async (sha256: string) => {
-    const content = await business.blob(runId, sha256)
-    return content && readText(content.chunks)
-  }
-  const toOwnTask = (run: RunView, historyLength?: number): Promise<Task> => {
+  const toOwnTask = (run: RunView, historyLength?: number, budget?: DataBudget): Promise<Task> => {
     const origin = readOrigin(run, caller)
     if (!origin) throw new TaskNotFoundError(`there is no task "${run.id}"`)
-    return toTask(run, origin, readBlob(run.id), historyLength)
+    return toTask(run, origin, (sha256) => business.blob(run.id, sha256), historyLength, budget)
   }
   /** Another caller's task is not there. */
   const readOwn = async (taskId: string): Promise<RunView> => {
@@ -218,14 +217,18 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
       status === null ? 0 : business.countRuns(runs),
     ])
     const tasks: Task[] = []
+    let dataBytes = maxListDataBytes
     for (const listed of page.data) {
       // lists have the beginnings of long answers
       const isCut = includeArtifacts && (listed.truncated ?? []).length > 0
       const run = isCut ? ((await business.run(listed.id)) ?? listed) : listed
       const origin = readOrigin(run, caller)
       if (!origin || (filter.status && toState(run) !== filter.status)) continue
-      const task = await toOwnTask(run, historyLength)
-      if (Date.parse(task.status?.timestamp ?? '') < since) continue
+      if (Date.parse(toTaskStatus(run, origin).timestamp ?? '') < since) continue
+      const room = Math.min(dataBytes, maxTaskDataBytes)
+      const budget = { left: room }
+      const task = await toOwnTask(run, historyLength, budget)
+      dataBytes -= room - budget.left
       tasks.push(includeArtifacts ? task : { ...task, artifacts: [] })
     }
     return { tasks, nextPageToken: page.next_cursor ?? '', pageSize, totalSize }

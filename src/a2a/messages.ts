@@ -92,7 +92,8 @@ export const readOrigin = (
 const readTexts = ({ parts }: Message): string =>
   parts.flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : [])).join('\n\n')
 
-const isRecord = (value: unknown): value is Record<string, Json> =>
+/** Whether a value is an object of JSON. */
+export const isRecord = (value: unknown): value is Record<string, Json> =>
   value !== null && typeof value === 'object' && !Array.isArray(value)
 
 const readData = ({ parts }: Message): Json[] =>
@@ -129,15 +130,14 @@ const toFiles = (message: Message): NonNullable<RunRequest['files']> =>
     }
   })
 
-/** See `fields.parts`. The texts are one, which is the prompt. */
-const listParts = ({ parts }: Message): string[] => [
-  ...new Set(
-    parts.flatMap(({ content }) => {
-      if (content?.$case === 'text') return ['text']
-      return content?.$case === 'data' ? [sha256(JSON.stringify(content.value))] : []
-    }),
-  ),
-]
+/** See `fields.parts`. The texts are one, which is the prompt; equal data stay as often as they were sent. */
+const listParts = ({ parts }: Message): string[] => {
+  const firstText = parts.findIndex(({ content }) => content?.$case === 'text')
+  return parts.flatMap(({ content }, at) => {
+    if (at === firstText) return ['text']
+    return content?.$case === 'data' ? [sha256(JSON.stringify(content.value))] : []
+  })
+}
 
 /** The run that a message asks for; `key`: see `toMessageKey`. Without a context id, it is one that the same message always gets. */
 export const toRunRequest = (

@@ -1,3 +1,4 @@
+import { text as readText } from 'node:stream/consumers'
 import {
   type Artifact,
   type Message,
@@ -7,6 +8,7 @@ import {
   TaskState,
   type TaskStatus,
 } from '@a2a-js/sdk'
+import type { BlobContent } from '../infra/blobs/blob-content.ts'
 import type { RunStatus, RunView } from '../state/run-view.ts'
 import type { readOrigin } from './messages.ts'
 
@@ -95,20 +97,47 @@ export const listArtifacts = ({ answer, output_structure, status }: RunView): Ar
 export const toEndMetadata = ({ finish_reason, status }: RunView): { finish_reason: string } | undefined =>
   status === 'completed' && finish_reason && finish_reason !== 'answered' ? { finish_reason } : undefined
 
-/** A run as a task. Its history is the message that began it: `readBlob` has the data of its parts as they were sent. */
+/** How many bytes of data a response may still have. */
+export type DataBudget = { left: number }
+/** So many bytes of data the history of a task has in a response. */
+export const maxTaskDataBytes = 256 * 1024
+const leftOut = toTextPart('[data left out: a response has no more room for it]')
+
+/**
+ * The parts of the message that began a run, which are never none: data as they were sent, while there is room. The first that does
+ * not fit ends the budget, so that nothing else is opened.
+ */
+const readOpening = async (
+  { prompt }: RunView,
+  { parts }: Origin,
+  openBlob: (sha256: string) => Promise<BlobContent | null>,
+  budget: DataBudget,
+): Promise<Part[]> => {
+  const read: Part[] = []
+  for (const part of parts) {
+    if (part === 'text') {
+      read.push(toTextPart(prompt))
+      continue
+    }
+    const content = budget.left > 0 ? await openBlob(part) : undefined
+    if (content === null) continue
+    const fits = content !== undefined && content.bytes <= budget.left
+    budget.left = fits ? budget.left - content.bytes : 0
+    read.push(fits ? toDataPart(JSON.parse(await readText(content.chunks))) : leftOut)
+  }
+  return read.length > 0 ? read : [toTextPart(prompt)]
+}
+
+/** A run as a task. Its history is the message that began it: `openBlob` opens the data of its parts. */
 export const toTask = async (
   run: RunView,
   origin: Origin,
-  readBlob: (sha256: string) => Promise<string | null>,
+  openBlob: (sha256: string) => Promise<BlobContent | null>,
   historyLength?: number,
+  budget: DataBudget = { left: maxTaskDataBytes },
 ): Promise<Task> => {
   const { contextId, messageId } = origin
-  const parts: Part[] = []
-  for (const part of historyLength === 0 ? [] : origin.parts) {
-    const data = part === 'text' ? null : await readBlob(part)
-    if (part === 'text') parts.push(toTextPart(run.prompt))
-    else if (data !== null) parts.push(toDataPart(JSON.parse(data)))
-  }
+  const parts = historyLength === 0 ? [] : await readOpening(run, origin, openBlob, budget)
   const opening = toMessage(messageId, Role.ROLE_USER, parts, run, contextId)
   return {
     id: run.id,

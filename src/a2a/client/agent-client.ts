@@ -15,6 +15,7 @@ import type { Egress } from '../../infra/egress/egress-port.ts'
 import { openDeadline } from '../../state/deadline.ts'
 import { isMasonError, MasonError, toErrorMessage } from '../../state/errors.ts'
 import type { AgentMessage, AgentReply } from '../../state/ports/agents.ts'
+import { findRootCause } from '../../state/root-cause.ts'
 import { toAgentReply } from './agent-reply.ts'
 import { createEgressFetch } from './egress-fetch.ts'
 
@@ -33,7 +34,7 @@ const answerTimeoutMs = 120_000
 const lookupTimeoutMs = 20_000
 /** An agent that starts again is away for a moment: what did not leave is sent after each of these pauses. */
 const awayPausesMs = [250, 500, 1000, 2000, 4000]
-const isAway = (reason: string): boolean => /\bE(?:CONNREFUSED|CONNRESET|PIPE)\b/.test(reason)
+const awayCode = /\bE(?:CONNREFUSED|CONNRESET|PIPE)\b/
 const pageSize = 50
 const historyLength = 100
 const maxPages = 5
@@ -134,16 +135,19 @@ export const sendMessage = async (
     } catch (error) {
       signal.throwIfAborted()
       if (isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
-      const reason = toErrorMessage(error)
       if (!exchange.isSent) {
-        const pauseMs = isAway(reason) ? awayPausesMs[attempt] : undefined
+        const { code, message: reason } = findRootCause(error)
+        const pauseMs = awayCode.test(`${code} ${reason}`) ? awayPausesMs[attempt] : undefined
         if (pauseMs === undefined)
-          return refused(message.agent, `${message.agent} could not be reached: ${reason}`)
-        await pause(pauseMs, undefined, { signal })
+          return {
+            ...refused(message.agent, `${message.agent} could not be reached: ${reason}`),
+            is_unreached: true,
+          }
+        await pause(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted())
         continue
       }
       if (isRefusal(error, exchange.status))
-        return refused(message.agent, `${message.agent} refused: ${reason}`)
+        return refused(message.agent, `${message.agent} refused: ${toErrorMessage(error)}`)
       throw error
     }
 }

@@ -1,5 +1,6 @@
 import { parseJsonOrText } from '../../infra/lib/json-text.ts'
 import { type ErrorCode, isMasonError } from '../../state/errors.ts'
+import { findRootCause } from '../../state/root-cause.ts'
 import { classifyError, type ErrorMeaning } from './error-table.ts'
 import {
   excerpt,
@@ -172,16 +173,6 @@ const timeoutCodes = new Set([
   'UND_ERR_HEADERS_TIMEOUT',
   'UND_ERR_BODY_TIMEOUT',
 ])
-
-/** The innermost error, which for `fetch failed` is the one that says something. */
-const findRootCause = (error: unknown, depth = 0): { code?: string; message: string } => {
-  if (!(error instanceof Error)) return { message: String(error) }
-  if (error.cause !== undefined && depth < 8) return findRootCause(error.cause, depth + 1)
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
-  // connecting to several addresses fails with an AggregateError, whose message is empty
-  const message = error.message === '' ? (code ?? error.name) : error.message
-  return code === undefined ? { message } : { code, message }
-}
 
 /** The error of a connection that failed or broke. */
 export const createConnectionError = (error: unknown, stage: 'headers' | 'body'): ProviderError => {

@@ -71,11 +71,11 @@ const readChallenge = ({ data, texts }: AgentReply): { type: 'otp'; text: string
   return text === '' ? null : { type: 'otp', text }
 }
 
-/** Words of agents stay out: those of Mason's own client are known. */
-const toUnknownReason = ({ texts }: AgentReply): string =>
-  texts.some((text) => text.includes('could not be reached'))
-    ? 'it could not be reached, so it got nothing; try again later'
-    : 'it gave a reason that Mason does not know'
+/** Why an agent took nothing. Its words stay out. */
+const explainRefusal = (agent: string, { is_unreached, texts }: AgentReply): string =>
+  is_unreached
+    ? `${agent} did not answer: Mason could not reach it and sent nothing. Try again later`
+    : `${agent} refused: ${explainFailure(texts) ?? 'it gave a reason that Mason does not know'}`
 
 const isReference = (text: string): boolean => /^\P{Cc}{1,200}$/u.test(text)
 
@@ -108,14 +108,11 @@ export const openAgentProvider = (
   }
 
   const decline = (reply: AgentReply, provider_ref: string, receipts: PeerReceipt[]): ProviderAnswer => {
-    const reason = explainFailure(reply.texts)
     // an agent that failed may have acted before; one that refused did not
-    if (reason === null && reply.state !== 'rejected')
+    if (explainFailure(reply.texts) === null && reply.state !== 'rejected')
       throw createUnclearError('says that the payment failed, and not whether it took money')
-    return {
-      ...{ status: 'declined', provider_ref, receipts },
-      reason: `the agent of the merchant refused: ${reason ?? toUnknownReason(reply)}`,
-    }
+    const reason = explainRefusal('the agent of the merchant', reply)
+    return { status: 'declined', provider_ref, receipts, reason }
   }
 
   const toAnswer = async (reply: AgentReply, key: string, purchase: Purchase): Promise<ProviderAnswer> => {
@@ -172,8 +169,7 @@ export const openAgentProvider = (
     const isDone = reply.state === 'completed'
     if (isDone && version === '0.1') return { credential: null }
     if (isDone && typeof token === 'string' && token !== '') return { credential: token }
-    const reason = explainFailure(reply.texts) ?? toUnknownReason(reply)
-    return { reason: `the credentials provider refused: ${reason}` }
+    return { reason: explainRefusal('the credentials provider', reply) }
   }
 
   return {

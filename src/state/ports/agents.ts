@@ -31,6 +31,8 @@ export type AgentReply = {
   data: { [key: string]: Json }[]
   /** By which the agent's pushes name this message; null: it was asked for none. */
   push_id: string | null
+  /** Whether Mason could not reach the agent, so that nothing was sent. Never set by what an agent says. */
+  is_unreached?: true
 }
 
 /** An agent that the business may call, as its card describes it. `roles`: those of AP2 that an admin allowed it. */

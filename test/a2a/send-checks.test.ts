@@ -1,0 +1,68 @@
+import type { AgentCard } from '@a2a-js/sdk'
+import { expect, test } from 'vitest'
+import { checkSend } from '../../src/a2a/send-checks.ts'
+import { ap2Uris } from '../../src/accounts/ap2.ts'
+
+const card = { capabilities: { extensions: [{ uri: ap2Uris[0] }] } } as AgentCard
+const check = (data: unknown) => () =>
+  checkSend(
+    { card, extensions: [] },
+    { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ data }] } },
+    '1.0',
+  )
+
+const intent = { natural_language_description: 'tea', intent_expiry: '2030-01-01T00:00:00Z' }
+const toItem = (value: unknown) => ({ label: 'tea', amount: { currency: 'USD', value } })
+const toCart = (value: unknown, cart_expiry: unknown, displayInfo = '') => ({
+  'ap2.mandates.CartMandate': {
+    contents: {
+      ...{ id: 'cart', user_cart_confirmation_required: false, cart_expiry, merchant_name: 'shop' },
+      payment_request: {
+        method_data: [{ supported_methods: 'CARD', data: { displayInfo } }],
+        details: { id: 'order', display_items: [toItem(3), toItem(value)], total: toItem(603.49) },
+      },
+    },
+  },
+})
+
+test('other data are passed without a look at all of their members', () => {
+  const many = new Proxy(
+    {},
+    {
+      ownKeys() {
+        throw new Error('all members are read')
+      },
+    },
+  )
+  for (const data of [many, 'tea', null, 5, [], [null, 'x', { other: 1 }], { other: null }])
+    expect(check(data)).not.toThrow()
+})
+
+test('a mandate that is null or in a list is refused', () => {
+  for (const name of ['IntentMandate', 'CartMandate', 'PaymentMandate']) {
+    const key = `ap2.mandates.${name}`
+    expect(check({ [key]: null })).toThrow(`message.parts[0].data["${key}"] is invalid`)
+    expect(check(['x', { [key]: intent }])).toThrow(`message.parts[0].data has "${key}" in a list`)
+  }
+  expect(check({ 'ap2.mandates.IntentMandate': intent })).not.toThrow()
+})
+
+const allowed: [name: string, value: unknown, expiry: string, display?: string][] = [
+  ['a discount', -5.5, '2030-01-01T00:00:00Z'],
+  ['the sum of doubles', 1.1 + 2.2, '2030-01-01T00:00:00Z'],
+  ['a tiny amount', 5e-324, '2030-01-01T00:00:00Z'],
+  ['a huge amount', 1e300, '2030-01-01T00:00:00Z'],
+  ['a time without an offset', 5, '2030-01-01T00:00:00.123456'],
+  ['a time with an offset of no place on Earth', 5, '2030-01-01T00:00:00+20:00'],
+  ['a member of more than 256 KB', 5, '2030-01-01T00:00:00Z', 'x'.repeat(300_000)],
+]
+test.for(allowed)('on arrival a cart may have %s', ([, ...cart]) => {
+  expect(check(toCart(...cart))).not.toThrow()
+})
+
+test('an amount that is no finite number and a time of another form are named', () => {
+  for (const value of [Number.POSITIVE_INFINITY, 'five', true, null])
+    expect(check(toCart(value, '2030-01-01T00:00:00'))).toThrow(/display_items\[1\].amount.value [^;]*$/)
+  for (const expiry of ['soon', '2030-13-01T00:00:00'])
+    expect(check(toCart(-5, expiry))).toThrow(/contents.cart_expiry [^;]*$/)
+})
