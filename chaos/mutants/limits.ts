@@ -50,12 +50,14 @@ export const limitMutants: readonly Mutant[] = [
     ),
   },
   {
-    name: 'the space between claims for the larger business',
+    name: 'the space between claims for a business whose runs find no model',
     file: 'src/engine/worker/claim-pace.ts',
-    edits: [{ from: 'hasMore && waitMs > 0', to: 'hasMore && waitMs > 2 ** 50' }],
+    edits: [
+      { from: 'unservedAt.has(business) && waitMs > 0', to: 'unservedAt.has(business) && waitMs > 2 ** 50' },
+    ],
     why: 'a flood of one business fills the thread of a worker, and runs of others take five times as long',
     caughtBy: testsOf('test/engine/worker/claim-pace.test.ts')(
-      'a business that has more runs than another at work waits after each claim, and the other does not',
+      'a business whose run found no model waits after each claim while another is at work, and the other does not',
     ),
   },
   {

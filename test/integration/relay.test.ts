@@ -332,11 +332,18 @@ describe('a worker beside a flood', () => {
   test('claims the runs of a business that it held up, without another wake-up and while none has ended', async () => {
     const flood = 6
     model.reset()
-    model.script({ planner: Array.from({ length: flood + 1 }, () => ({ hold: true, text: 'Done.' })) })
+    model.script(({ messages }) =>
+      JSON.stringify(messages).includes('poison')
+        ? { fault: { status: 500 } }
+        : { hold: true, text: 'Done.' },
+    )
     const models = fakeModels(model.baseUrl)
     const { runtime, database } = await openWithDatabase(backend, { models, worker: false })
     const { feed, open } = await openWorkers(database, runtime.graph, models)
     const worker = open('one', 16)
+    const poisonous = await submitTo(database, 'flood', { prompt: 'poison' })
+    await (await worker.offer(0, { tenant: 'flood', run_id: poisonous.id }))?.ended
+    expect(await count(database, 'run_outages')).toBe(1)
     const working: (Promise<void> | undefined)[] = []
     for (const tenant of ['other', ...Array<string>(flood).fill('flood')]) {
       const { id } = await submitTo(database, tenant)

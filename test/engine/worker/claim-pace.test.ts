@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { createClaimPace } from '../../../src/engine/worker/claim-pace.ts'
 
-/** A pace whose clock and load are set by the test; `runs` is what the worker has of each business. */
-const openPace = (runs: Record<string, number>) => {
+/** A pace whose clock and load are set by the test. */
+const openPace = () => {
   let now = 0
   let busy = 1
   const pace = createClaimPace(
@@ -11,7 +11,7 @@ const openPace = (runs: Record<string, number>) => {
   )
   return {
     pace,
-    waits: () => Object.fromEntries(pace.listWaits((business) => runs[business] ?? 0)),
+    waits: () => Object.fromEntries(pace.listWaits()),
     pass(ms: number, share = busy) {
       busy = share
       now += ms
@@ -19,8 +19,9 @@ const openPace = (runs: Record<string, number>) => {
   }
 }
 
-test('a business that has more runs than another at work waits after each claim, and the other does not', () => {
-  const { pace, waits, pass } = openPace({ flood: 20, other: 1 })
+test('a business whose run found no model waits after each claim while another is at work, and the other does not', () => {
+  const { pace, waits, pass } = openPace()
+  pace.unserved('flood')
   pace.claimed('other')
   pace.claimed('flood')
   expect(waits()).toEqual({ flood: 40 })
@@ -30,45 +31,47 @@ test('a business that has more runs than another at work waits after each claim,
   expect(waits()).toEqual({})
 })
 
-test('a business alone never waits, whatever it has and however busy the thread is', () => {
-  const { pace, waits, pass } = openPace({ flood: 200 })
+test('a business whose runs find models never waits, whatever it does beside others', () => {
+  const { pace, waits, pass } = openPace()
   for (let n = 0; n < 20; n++) {
+    pace.unserved('flood')
     pace.claimed('flood')
-    pace.worked('flood')
-    expect(waits()).toEqual({})
+    pace.claimed('busy')
+    pace.worked('busy')
+    expect(Object.keys(waits())).not.toContain('busy')
     pass(50)
   }
 })
 
-test('a business whose last claim or action was a while ago is not at work: its runs wait for models', () => {
-  const { pace, waits, pass } = openPace({ flood: 20, other: 1 })
-  pace.claimed('other')
-  pass(400)
-  pace.worked('other')
-  pass(400)
+test('a business alone never waits, and neither do businesses of which none finds a model', () => {
+  const { pace, waits } = openPace()
+  pace.unserved('flood')
   pace.claimed('flood')
-  expect(Object.keys(waits())).toEqual(['flood'])
-  pass(101)
+  expect(waits()).toEqual({})
+  pace.unserved('another')
+  pace.claimed('another')
+  expect(waits()).toEqual({})
+})
+
+test('what was a while ago counts no more: work after half a second, a run without a model after five', () => {
+  const { pace, waits, pass } = openPace()
+  pace.unserved('flood')
+  pace.claimed('other')
+  pass(501)
+  pace.claimed('flood')
+  expect(waits()).toEqual({})
+  pass(4500)
+  pace.worked('other')
   pace.claimed('flood')
   expect(waits()).toEqual({})
 })
 
-test('one run is never held up, and of businesses with as many runs none is', () => {
-  const one = openPace({ first: 1, second: 0 })
-  one.pace.claimed('second')
-  one.pace.claimed('first')
-  expect(one.waits()).toEqual({})
-  const equal = openPace({ first: 50, second: 50 })
-  equal.pace.claimed('first')
-  equal.pace.claimed('second')
-  expect(equal.waits()).toEqual({})
-})
-
 test('the gap doubles while the thread is busy and halves while it is not, between limits', () => {
-  const { pace, waits, pass } = openPace({ flood: 20, other: 1 })
+  const { pace, waits, pass } = openPace()
   const gaps = (share: number, windows: number): (number | undefined)[] =>
     Array.from({ length: windows }, () => {
       pass(100, share)
+      pace.unserved('flood')
       pace.worked('other')
       pace.claimed('flood')
       return waits().flood
