@@ -3,7 +3,7 @@ import { runCommand } from '../src/cli/command-runner.ts'
 import type { AgentLine } from './ap2/tasks.ts'
 import { type AgentName, agentNames, startAgents } from './buy-demo/agents.ts'
 import { introduceAgents } from './buy-demo/introductions.ts'
-import { awayPrompt, prompt, startShopper, toLimitsPrompt } from './buy-demo/shopper.ts'
+import { answerQuestion, awayPrompt, prompt, startShopper, toLimitsPrompt } from './buy-demo/shopper.ts'
 import { type Mason, openStage, publicUrl, type Stage } from './purchase/stage.ts'
 
 /**
@@ -57,23 +57,20 @@ const demo = async (stage: Stage): Promise<boolean> => {
   stage.close(agents.close)
   await introduceAgents(mason, agents)
   for (const agent of agentNames) out.write(`  ${agent.padEnd(10)} ${agents[agent].url}\n`)
-  const isBought = await stage.buy(mason, prompt, answer)
+  const isBought = await stage.buy(mason, prompt, answerQuestion)
   return isBought && (!values.absent || buyWhileAway(stage, mason, agents.merchant.url))
 }
 
-const answer = ({ format }: { format?: unknown }, [first]: readonly string[]): string =>
-  format === 'one-time-code' ? '123' : (first ?? 'Yes')
-
 /** The user signs limits. A schedule then buys twice: within them, and beyond, which brings the user back. */
 const buyWhileAway = async (stage: Stage, mason: Mason, merchant: string): Promise<boolean> => {
-  await stage.buy(mason, toLimitsPrompt(merchant), answer)
+  await stage.buy(mason, toLimitsPrompt(merchant), answerQuestion)
   const request = { prompt: awayPrompt, user_id: 'ann' }
   const row = { name: 'espresso', cron: '0 8 1 * *', request }
   const { id } = await mason.call<{ id: string }>('POST', '/admin/v1/schedules', row)
   const fire = async (): Promise<boolean> => {
     stage.terminal.out.write(`\n${stage.terminal.colors.bold('schedule')} ${awayPrompt}\n`)
     const run = await mason.call<{ id: string }>('POST', `/admin/v1/schedules/${id}/run`)
-    return stage.follow(mason, run.id, answer)
+    return stage.follow(mason, run.id, answerQuestion)
   }
   return (await fire()) && fire()
 }

@@ -16,7 +16,7 @@ import { toPackagePath } from '../src/infra/lib/package-path.ts'
 import { silentLog } from '../src/infra/lib/silent-log.ts'
 import { MasonError } from '../src/state/errors.ts'
 import type { Sql } from '../src/state/ports/sql.ts'
-import { type Mason, startMason } from './served-demo/processes.ts'
+import { type RunningProcess, startMason } from './served-demo/processes.ts'
 import { startSlowModel } from './served-demo/slow-model.ts'
 
 /** `npm run demo:served`: one API process and two workers on real servers. The worker that has the run is killed. */
@@ -37,7 +37,7 @@ const demo = async (env: Environment): Promise<number> => {
     const given = await settings(env, closers)
     const databases = await openDatabases(config, silentLog, { schema: 'migrate' })
     closers.push(() => databases.close())
-    const workers = new Map<string, Mason>()
+    const workers = new Map<string, RunningProcess>()
     const start = async (args: string[], ready: RegExp) => {
       const mason = await startMason(args, given, ready)
       closers.push(() => mason.stop())
@@ -94,7 +94,11 @@ const readServedConfig = (env: Environment): Config => {
 }
 
 /** Kills the worker that has the run once the plan is made, and tells who did what. */
-const createStory = (sql: Sql, workers: ReadonlyMap<string, Mason>, note: (line: string) => void) => {
+const createStory = (
+  sql: Sql,
+  workers: ReadonlyMap<string, RunningProcess>,
+  note: (line: string) => void,
+) => {
   const seen: number[] = []
   let victim: string | null = null
 
@@ -102,7 +106,7 @@ const createStory = (sql: Sql, workers: ReadonlyMap<string, Mason>, note: (line:
     const name = await ownerOf(sql, runId, workers)
     if (name === null) return
     victim = name
-    workers.get(name)?.kill()
+    workers.get(name)?.signal('SIGKILL')
     note(`worker ${name} had the run and was just killed (SIGKILL); its lease ends in ${leaseMs / 1000} s …`)
   }
   return {
@@ -134,7 +138,7 @@ const createStory = (sql: Sql, workers: ReadonlyMap<string, Mason>, note: (line:
 const ownerOf = async (
   sql: Sql,
   runId: string,
-  workers: ReadonlyMap<string, Mason>,
+  workers: ReadonlyMap<string, RunningProcess>,
 ): Promise<string | null> => {
   const row = await queryOne<{ lease_owner: string | null }>(
     sql,

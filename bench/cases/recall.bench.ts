@@ -149,7 +149,7 @@ const searches: Variant = async (place) => {
     const { signal } = new AbortController()
     const both = {
       memories: (text: string) => searchMemories(parts, user, caller, { text, limit: 10 }, signal),
-      turns: (text: string) => searchTurns(parts, user, caller, 'new', { text, said: text }, signal),
+      turns: (text: string) => searchTurns(parts, user, caller, 'new', { text, ownWords: text }, signal),
     }
     const ms: Record<keyof typeof both, number[]> = { memories: [], turns: [] }
     const warmUps = place.count(50)

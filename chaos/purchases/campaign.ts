@@ -65,7 +65,7 @@ const startProcesses = async ({ databaseUrl, redisUrl }: PurchaseCampaign, model
     async restart(name: keyof typeof running, at: number) {
       const all = running[name]
       const nth = at % all.length
-      all[nth]?.kill()
+      all[nth]?.signal('SIGKILL')
       all[nth] = await start[name]()
     },
     close: () => Promise.all([api, ...running.executor, ...running.worker].map((one) => one.stop())),

@@ -118,8 +118,10 @@ export const createProcessor = ({ self, books, call }: Tools): Handle => {
       if (!(error instanceof RefusalError)) throw error
       const known = books.get<Payment>('payments', mandate.id)
       const receipt = known?.state === 'declined' && known.hash === mandate.hash ? known.receipt : null
-      const made = () => signOutcome(self, mandate.text, { payment_id: 'none' }, error.message)
-      const own = receipt ?? (mandate.version === '0.2' ? await made() : null)
+      const isSigned = mandate.version === '0.2'
+      const own =
+        receipt ??
+        (isSigned ? await signOutcome(self, mandate.text, { payment_id: 'none' }, error.message) : null)
       error.artifacts = own ? [toArtifact(own)] : []
       throw error
     })

@@ -16,8 +16,8 @@ type Account = {
 const accounts = new Map<string, Account>(Object.entries(accountRows))
 
 /**
- * For one payment: of the mandate that it is first used with, from when on its time counts: before, a person may take time to sign.
- * `message` asked for it. Times are epoch seconds.
+ * A token for one payment. It belongs to the first mandate that uses it, and its lifetime counts from then, since the user may take
+ * time to sign. `message` asked for it. Times are epoch seconds.
  */
 type Token = Record<'value' | 'email' | 'alias' | 'message', string> &
   Record<'mandate' | 'root' | 'usedBy', string | null> & {
@@ -69,13 +69,12 @@ export const createCredentialsProvider = ({ self, books }: Tools): Handle => {
       tokens.find((one) => mandate !== null && one.mandate === mandate.id)
     if (known) return complete({ data: { [keys.token]: known.value } })
     const payment = mandate && verifier.verifyPayment(mandate, { hash: message.textOf(keys.checkoutHash) })
-    const [real, fake] = [
-      `tok_${randomBytes(24).toString('hex')}`,
-      `fake_payment_credential_token_${tokens.length}`,
-    ]
+    const value = self.placeholders
+      ? `fake_payment_credential_token_${tokens.length}`
+      : `tok_${randomBytes(24).toString('hex')}`
     const at = self.now()
     const token: Token = {
-      ...{ value: self.placeholders ? fake : real, email, alias, at, boundAt: mandate && at, usedBy: null },
+      ...{ value, email, alias, at, boundAt: mandate && at, usedBy: null },
       ...{ mandate: mandate?.id ?? null, root: mandate?.root ?? null, amount: payment?.amount.minor ?? 0 },
       message: message.messageId,
     }

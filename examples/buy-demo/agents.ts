@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import type { Row as BookRow } from '../ap2/books.ts'
 import { type AgentConfig, openSelf } from '../ap2/config.ts'
 import { startAgent } from '../ap2/server.ts'
 import type { AgentLine } from '../ap2/tasks.ts'
+import { readJournal } from '../journal.ts'
 import { type RunningProcess, startProcess } from '../served-demo/processes.ts'
 
 const agents = {
@@ -28,7 +29,7 @@ type StartOptions = {
   /** Keys that agents trust beside each other's. */
   trust: Trusted[]
   /** Flags for node in front of a script; null: the agents run in this process, and cannot be killed. */
-  flags?: string[] | null
+  flags: string[] | null
   /** Changes of a configuration. */
   change?: Partial<Record<AgentName, Partial<AgentConfig>>>
   onLine?: (agent: AgentName, line: AgentLine) => void
@@ -36,9 +37,7 @@ type StartOptions = {
 
 /** The rows of a table of books, which their agent may be writing: opening them would cut off its line. */
 const readRows = <Row extends object>(file: string, table: string): Row[] => {
-  const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n')
-  const written = lines.flatMap((line): BookRow[] => (line ? JSON.parse(line) : []))
+  const written = readJournal<BookRow[]>(file).entries.flat()
   const rows = written.filter(([name]) => name === table)
   return [...new Map(rows.map(([, key, value]) => [key, value as Row])).values()]
 }
@@ -65,7 +64,7 @@ const make = async (agent: AgentName, folder: string) => {
 
 /** Starts merchant, credentials provider and card processor, which trust each other's keys. */
 export const startAgents = async (options: StartOptions) => {
-  const { folder, audience, trust, change = {}, flags = process.execArgv, onLine } = options
+  const { folder, audience, trust, change = {}, flags, onLine } = options
   const made = await Promise.all(agentNames.map((agent) => make(agent, folder)))
   const urlOf = (agent: AgentName): string => `${made.find((one) => one.agent === agent)?.url}/`
   const peers: Record<AgentName, Record<string, string>> = {

@@ -13,6 +13,10 @@ export const toLimitsPrompt = (merchant: string): string =>
   'account at the agent "wallet".'
 export const awayPrompt = 'Buy the item of my open mandate.'
 
+/** What the user answers to a question of the demo. */
+export const answerQuestion = ({ format }: { format?: unknown }, [first]: readonly string[]): string =>
+  format === 'one-time-code' ? '123' : (first ?? 'Yes')
+
 const whilePresent = [
   'create_intent_mandate',
   'find_products',

@@ -1,7 +1,7 @@
 import type { createClient } from '../../src/client/index.ts'
 import type { RunEvent } from '../../src/state/run-view.ts'
 import type { Mason } from '../purchase/stage.ts'
-import { prompt } from './shopper.ts'
+import { answerQuestion, prompt } from './shopper.ts'
 
 type Buyer = Pick<Mason, 'call'> & {
   client: ReturnType<typeof createClient>
@@ -25,10 +25,8 @@ export const buyUnattended = async (
       const { content } = await call<{ content: string }>('GET', path)
       await call('POST', path, { signature: await sign(content) })
     }
-    if (event === 'input_required') {
-      const isCode = data.schema.format === 'one-time-code'
-      await client.answer(run_id, data.id, isCode ? '123' : (data.options[0] ?? 'Yes'))
-    }
+    if (event === 'input_required')
+      await client.answer(run_id, data.id, answerQuestion(data.schema, data.options))
     if (event === 'done') return { run_id, status: data.status, answer: data.answer }
   }
   throw new Error(`the events of run ${run_id} ended without its end`)

@@ -42,7 +42,9 @@ export const startAdapter = async ({ apiKey, file, company, port = 0, now = Date
     return charge
   }
   const toOperation = (key: string, { ref: payment, ...charge }: Charge) => ({
-    ...{ key, kind: 'authorize', payment },
+    key,
+    kind: 'authorize',
+    payment,
     ...charge,
   })
 

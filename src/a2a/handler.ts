@@ -22,7 +22,6 @@ import { malformed, toA2AError } from './errors.ts'
 import { listActivated } from './extensions.ts'
 import { readOrigin, toAnswer, toMessageKey, toRunRequest, toSessionId, toUserId } from './messages.ts'
 import {
-  type DataBudget,
   isEnded,
   listArtifacts,
   maxTaskDataBytes,
@@ -79,10 +78,11 @@ const answerNodes = ['answer', 'report', 'structured_answer']
 export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): RequestHandler => {
   const { business, businessId, pushes, caller, card, signal } = call
 
-  const toOwnTask = (run: RunView, historyLength?: number, budget?: DataBudget): Promise<Task> => {
+  const openBlob = (run: RunView) => (hash: string) => business.blob(run.id, hash)
+  const toOwnTask = (run: RunView, historyLength?: number): Promise<Task> => {
     const origin = readOrigin(run, caller)
     if (!origin) throw new TaskNotFoundError(`there is no task "${run.id}"`)
-    return toTask(run, origin, (sha256) => business.blob(run.id, sha256), historyLength, budget)
+    return toTask(run, origin, openBlob(run), historyLength)
   }
   /** Another caller's task is not there. */
   const readOwn = async (taskId: string): Promise<RunView> => {
@@ -225,10 +225,10 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
       const origin = readOrigin(run, caller)
       if (!origin || (filter.status && toState(run) !== filter.status)) continue
       if (Date.parse(toTaskStatus(run, origin).timestamp ?? '') < since) continue
-      const room = Math.min(dataBytes, maxTaskDataBytes)
-      const budget = { left: room }
-      const task = await toOwnTask(run, historyLength, budget)
-      dataBytes -= room - budget.left
+      const maxBytes = Math.min(dataBytes, maxTaskDataBytes)
+      const budget = { remainingBytes: maxBytes }
+      const task = await toTask(run, origin, openBlob(run), historyLength, budget)
+      dataBytes -= maxBytes - budget.remainingBytes
       tasks.push(includeArtifacts ? task : { ...task, artifacts: [] })
     }
     return { tasks, nextPageToken: page.next_cursor ?? '', pageSize, totalSize }

@@ -1,6 +1,7 @@
 import type { Message } from '@a2a-js/sdk'
 import { checkUrl } from '../infra/egress/urls.ts'
 import { sha256 } from '../infra/lib/ids.ts'
+import { isJsonObject } from '../infra/lib/json-text.ts'
 import { toFieldErrors } from '../state/resource-schema.ts'
 import { type RunRequest, runRequestSchema } from '../state/run-request.ts'
 import type { RunView } from '../state/run-view.ts'
@@ -92,10 +93,6 @@ export const readOrigin = (
 const readTexts = ({ parts }: Message): string =>
   parts.flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : [])).join('\n\n')
 
-/** Whether a value is an object of JSON. */
-export const isRecord = (value: unknown): value is Record<string, Json> =>
-  value !== null && typeof value === 'object' && !Array.isArray(value)
-
 const readData = ({ parts }: Message): Json[] =>
   parts.flatMap(({ content }) => (content?.$case === 'data' ? [content.value as Json] : []))
 
@@ -108,7 +105,7 @@ const toFiles = (message: Message): NonNullable<RunRequest['files']> =>
     const type = mediaType || 'application/octet-stream'
     switch (content?.$case) {
       case 'data': {
-        const [key = 'data'] = isRecord(content.value) ? Object.keys(content.value) : []
+        const [key = 'data'] = isJsonObject(content.value) ? Object.keys(content.value) : []
         const content_base64 = Buffer.from(JSON.stringify(content.value)).toString('base64')
         return [{ name: toFileName(at, `${key}.json`), type: 'application/json', content_base64 }]
       }
@@ -151,7 +148,7 @@ export const toRunRequest = (
 ): RunRequest => {
   const files = toFiles(message)
   const data = readData(message)
-  const keys = data.flatMap((one) => (isRecord(one) ? Object.keys(one) : []))
+  const keys = data.flatMap((one) => (isJsonObject(one) ? Object.keys(one) : []))
   const prompt = readTexts(message) || keys.join(', ') || files.map(({ name }) => name).join(', ')
   const contextId = message.contextId || `ctx_${sha256(key).slice(0, 32)}`
   const request = {
@@ -175,7 +172,7 @@ export const toRunRequest = (
 
 /** What a message answers to an open question: the value that AP2 has for a challenge, else its data or its text. */
 export const toAnswer = (message: Message, { schema }: NonNullable<RunView['input_request']>): Json => {
-  const data: Record<string, Json> = Object.assign({}, ...readData(message).filter(isRecord))
+  const data: Record<string, Json> = Object.assign({}, ...readData(message).filter(isJsonObject))
   const { challenge_response: response } = data
   if (response !== undefined) return response
   const text = readTexts(message)

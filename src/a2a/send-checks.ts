@@ -1,11 +1,12 @@
 import type { AgentCard } from '@a2a-js/sdk'
 import { z } from 'zod'
+import { isJsonObject } from '../infra/lib/json-text.ts'
 import { cartOfferSchema, intentMandateSchema, paymentDraftSchema } from '../payments/mandates/v1/types.ts'
-import { toViolations } from '../payments/mandates/violations.ts'
+import { safeParseWithInput, toViolations } from '../payments/mandates/violations.ts'
 import { ap2Keys } from '../state/ap2-wire.ts'
 import { malformed } from './errors.ts'
 import { checkRequired, hasAp2 } from './extensions.ts'
-import { checkMessage, isRecord } from './messages.ts'
+import { checkMessage } from './messages.ts'
 
 /** Offers and drafts need no signature: what is missing for a payment is said where it is paid. */
 const schemas: readonly (readonly [string, z.ZodType])[] = [
@@ -29,9 +30,9 @@ const isForPayment = (issue: z.core.$ZodIssue): boolean => {
 
 /** What is wrong with a mandate. */
 const findReasons = (schema: z.ZodType, value: unknown): string[] => {
-  if (schema.safeParse(value).success) return []
-  const issues = schema.safeParse(value, { reportInput: true }).error?.issues ?? []
-  const counted = new z.ZodError(issues.filter((issue) => !isForPayment(issue)))
+  const { error } = safeParseWithInput(schema, value)
+  if (!error) return []
+  const counted = new z.ZodError(error.issues.filter((issue) => !isForPayment(issue)))
   return toViolations(counted).map(({ message }) => message)
 }
 
@@ -42,10 +43,10 @@ const findReasons = (schema: z.ZodType, value: unknown): string[] => {
 const checkMandates = (parts: readonly { data?: unknown }[]): void => {
   for (const [at, { data }] of parts.entries())
     for (const [key, schema] of schemas) {
-      const has = (value: unknown): boolean => isRecord(value) && Object.hasOwn(value, key)
+      const has = (value: unknown): boolean => isJsonObject(value) && Object.hasOwn(value, key)
       if (Array.isArray(data) && data.some(has))
         throw malformed(`message.parts[${at}].data has "${key}" in a list: send an object with this key`)
-      if (!isRecord(data) || !has(data)) continue
+      if (!isJsonObject(data) || !has(data)) continue
       const reasons = findReasons(schema, data[key])
       if (reasons.length > 0)
         throw malformed(

@@ -98,14 +98,14 @@ export const toEndMetadata = ({ finish_reason, status }: RunView): { finish_reas
   status === 'completed' && finish_reason && finish_reason !== 'answered' ? { finish_reason } : undefined
 
 /** How many bytes of data a response may still have. */
-export type DataBudget = { left: number }
+export type DataBudget = { remainingBytes: number }
 /** So many bytes of data the history of a task has in a response. */
 export const maxTaskDataBytes = 256 * 1024
-const leftOut = toTextPart('[data left out: a response has no more room for it]')
+const omittedPart = toTextPart('[data left out: the response has reached its limit]')
 
 /**
- * The parts of the message that began a run, which are never none: data as they were sent, while there is room. The first that does
- * not fit ends the budget, so that nothing else is opened.
+ * The parts of the message that began a run, which are never none: data as they were sent, up to the limit. The first that
+ * exceeds it ends the budget, so that nothing else is opened.
  */
 const readOpening = async (
   { prompt }: RunView,
@@ -119,11 +119,11 @@ const readOpening = async (
       read.push(toTextPart(prompt))
       continue
     }
-    const content = budget.left > 0 ? await openBlob(part) : undefined
+    const content = budget.remainingBytes > 0 ? await openBlob(part) : undefined
     if (content === null) continue
-    const fits = content !== undefined && content.bytes <= budget.left
-    budget.left = fits ? budget.left - content.bytes : 0
-    read.push(fits ? toDataPart(JSON.parse(await readText(content.chunks))) : leftOut)
+    const fits = content !== undefined && content.bytes <= budget.remainingBytes
+    budget.remainingBytes = fits ? budget.remainingBytes - content.bytes : 0
+    read.push(fits ? toDataPart(JSON.parse(await readText(content.chunks))) : omittedPart)
   }
   return read.length > 0 ? read : [toTextPart(prompt)]
 }
@@ -134,17 +134,17 @@ export const toTask = async (
   origin: Origin,
   openBlob: (sha256: string) => Promise<BlobContent | null>,
   historyLength?: number,
-  budget: DataBudget = { left: maxTaskDataBytes },
+  budget: DataBudget = { remainingBytes: maxTaskDataBytes },
 ): Promise<Task> => {
   const { contextId, messageId } = origin
-  const parts = historyLength === 0 ? [] : await readOpening(run, origin, openBlob, budget)
-  const opening = toMessage(messageId, Role.ROLE_USER, parts, run, contextId)
+  const toOpening = (parts: Part[]) => toMessage(messageId, Role.ROLE_USER, parts, run, contextId)
+  const history = historyLength === 0 ? [] : [toOpening(await readOpening(run, origin, openBlob, budget))]
   return {
     id: run.id,
     contextId,
     status: toTaskStatus(run, origin),
     artifacts: listArtifacts(run),
-    history: historyLength === 0 ? [] : [opening],
+    history,
     metadata: toEndMetadata(run),
   }
 }

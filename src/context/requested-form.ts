@@ -34,7 +34,7 @@ const phrases = [
   `(?:answer|reply|write|respond|talk) like an? ${word}`,
   `(?<=(?:explain|describe)[^.?!]{0,60} )(?:to|for) (?:an? )?${audience}s?|like i'?m (?:an? )?${audience}`,
   'briefly|concisely|politely|informally|formally',
-  `als (?:eine |ein )?${few}${gestalt}|in (?:einer ${few}${gestalt}|csv|json|yaml|markdown|stichpunkten|stichworten)`,
+  `als (?:eine |ein )?${few}${gestalt}|in (?:einer ${few}${gestalt}|stichpunkten|stichworten)`,
   `(?:in|im|mit) (?:eine[mr] )?${word}(?:em|er|en) (?:ton|stil|sprache|worten)`,
   `(?:antworte|schreibe?)(?: mir| bitte)? auf ${sprache}`,
   `(?:antworte|schreibe?|erkläre?|sei)(?: es| mir| bitte)* (?:${weise}(?: und ${weise})?|wie eine? ${word})`,
@@ -53,9 +53,10 @@ const hanPhrases = [
 ].join('|')
 const formsOfQuestions = new RegExp(String.raw`(?<!\p{L})(?:${phrases})(?!\p{L})|${hanPhrases}`, 'giu')
 const forms = new RegExp(String.raw`(?<!\p{L})(?:${phrases}|${requestPhrases})(?!\p{L})|${hanPhrases}`, 'giu')
-/** What asks whether, how, why or which, and what names things to be compared or translated. */
+/** A question: whether, how, why, who or which. */
 const question =
   /^(?:is|are|was|were|does|do|did|can(?! you)|could(?! you)|how|why|what is|what's|who|which|ist|sind|hat|wie|warum|was ist|wer|welche\p{L}?)(?!\p{L})/iu
+/** A request about the things that it names. */
 const about = /^(?:translate|compare|spell|define|sort|übersetze|vergleiche|翻译|比较)/iu
 
 const name = String.raw`\p{L}[\p{L}\p{N}_-]{0,40}?`
@@ -64,8 +65,8 @@ const and = String.raw`(?:${comma}| ?)(?<!\p{L})(?:and|und) | ?[和与及] ?`
 /** At least three names in a row. */
 const names = `(${name}(?:${comma}${name}){1,30}(?:${comma}|${and})${name})`
 const end = String.raw`(?= ?,? ?(?:$|[.。;；!！?？\n]|(?:of|for|per|von|für|je|please|bitte)(?!\p{L})|列出|给出|返回))`
-/** Words that ask for fields or for a table, as this one character. */
-const asked = '\u{1}'
+/** Stands for words that ask for a table or for data. */
+const formMark = '\u{1}'
 const announced = new RegExp(
   String.raw`(?<!\p{L})(?:(?:as|in) (?:an? )?${few}(?:table|csv|json|yaml|xml)|als (?:eine )?${few}(?:tabelle|csv|json)|(?:an? |eine )?(?:table|tabelle)(?= (?:with|of|mit|aus) ))(?!\p{L})|[用以按成][^，。；、！？\s]{0,4}?(?:表格|JSON|CSV)(?:的?(?:形式|格式))?`,
   'giu',
@@ -80,17 +81,17 @@ const lists = [
     String.raw`(?<!\p{L})(?:give|show|return|list|answer|reply|write|gib|zeige?|nenne) [^.?!]{0,80}?(?<!such )(?:as|als) ${names}${end}`,
     'iu',
   ),
-  // of each one of what there is
+  // fields of every item
   new RegExp(
     String.raw`(?<!\p{L})(?:return|list|show|give me|nenne|gib mir) (?:the )?${names}(?= (?:of|for|per|von|je) (?:each|every|all|jede|alle))`,
     'iu',
   ),
   // beside the word for a table or data
   new RegExp(
-    String.raw`(?<!\p{L})(?:return|show|give me|gib mir|zeige?) (?:the |die )?${names} ?(?=${asked})`,
+    String.raw`(?<!\p{L})(?:return|show|give me|gib mir|zeige?) (?:the |die )?${names} ?(?=${formMark})`,
     'iu',
   ),
-  new RegExp(`${asked}[ ,，]*(?:with |of |mit |aus |返回|列出|写出|给出)${names}${end}`, 'iu'),
+  new RegExp(`${formMark}[ ,，]*(?:with |of |mit |aus |返回|列出|写出|给出)${names}${end}`, 'iu'),
   // alone after the question
   new RegExp(String.raw`[?？] ${names} ?\.?$`, 'iu'),
 ]
@@ -107,10 +108,10 @@ export const readRequestedForm = (prompt: string): { style: string; structure: O
   const found = [...text.matchAll(isQuestion ? formsOfQuestions : forms)]
   const [first, last = first] = [found[0], found.at(-1)]
   const whole = first && last ? text.slice(first.index, last.index + last[0].length) : ''
-  // of what is asked whether, how or why, or translated, names are what it is about
+  // in a question or a translation the names are its subject, not fields
   const request = isQuestion ? text.replace(/^[^?？]*[?？]?/, '') : about.test(text) ? '' : text
-  const plain = request.replaceAll(announced, asked).replaceAll(forms, '.')
-  const named = lists.map((one) => one.exec(plain)?.[1]).find((one) => one !== undefined)
+  const plain = request.replaceAll(announced, formMark).replaceAll(forms, '.')
+  const named = lists.find((one) => one.test(plain))?.exec(plain)?.[1]
   return {
     style: toProposalLine(whole) === whole ? whole : (first?.[0] ?? ''),
     structure: toProposedFields(named?.split(between).map(parseFieldLine) ?? []),

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { operatorWords, type PromptText } from '../state/provenance.ts'
 import type { Json, RuntimeState } from '../state/runtime-state.ts'
-import { turnActions } from '../state/turn.ts'
+import { findTurnAction, turnActions } from '../state/turn.ts'
 import { noText } from './sections.ts'
 
 /** What reads the clocks of a zone, by any of its names; making one takes longer than all else here. Throws for another text. */
@@ -52,6 +52,6 @@ export const readOpening = (
   state: Pick<RuntimeState, 'action_history'>,
   name: 'files' | 'given' | 'open' | 'rules' | 'later',
 ): readonly Json[] => {
-  const list = turnActions(state).find((action) => action.node === 'load-session')?.result[name]
+  const list = findTurnAction(state, 'load-session')?.result[name]
   return Array.isArray(list) ? list : []
 }

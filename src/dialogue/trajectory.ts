@@ -49,7 +49,7 @@ const listExchange = ({ result }: ReadonlyAction): string[] =>
   (Array.isArray(result.exchange) ? result.exchange : []).flatMap((entry: Json) => {
     if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return []
     const { wrote, put_back, dialect = result.dialect } = entry
-    // an empty reply is no part
+    // an empty reply is left out
     const isPart = (text: Json | undefined): text is string => typeof text === 'string' && text !== ''
     return dialect === 'xml' ? [wrote, put_back].filter(isPart) : []
   })

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { lastPrepareTool, recallTool } from '../graph/default-next.ts'
+import { chooseAnalysis, lastPrepareTool, recallTool } from '../graph/default-next.ts'
 import { defineNode } from '../graph/definitions.ts'
+import { fillAction } from '../state/checkpoint.ts'
 import { applyAction } from '../state/fold.ts'
 import { createOpeningPatch, openStructure } from '../state/opening-patch.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import { outputFieldSchema, type RuntimeState, stateFields } from '../state/runtime-state.ts'
 import { listChoosable } from '../state/scenario.ts'
-import { noUsage } from '../state/token-usage.ts'
 
 /** Inherits the session's state and opens the new turn with the request. */
 export default defineNode({
@@ -54,23 +54,21 @@ export default defineNode({
       },
       relevance: 0,
     }
-    const body = { node: 'load-session', preparation: '', context: null, usage: noUsage, next: [], ...draft }
+    const body = fillAction('load-session', { ...draft, next: [] })
     const opened = applyAction(copyState(state), { seq: 0, turn: run.turn, body, patch })
     const candidates = graph.tools.filter(
       ({ name, kinds }) => kinds.includes('prepare') && name !== lastPrepareTool,
     )
     const withWork = await Promise.all(candidates.map((tool) => hasWork(tool, opened)))
-    const names = candidates.filter((_, index) => withWork[index]).map(({ name }) => name)
-    const understand = graph.tool(lastPrepareTool)
-    const isAnalysed = understand !== undefined && !graph.skips(understand, opened)
-    const [later = [], first = []] = isAnalysed
-      ? [names.filter((name) => name === recallTool), names.filter((name) => name !== recallTool)]
-      : [[], names]
+    const names: string[] = candidates.filter((_, index) => withWork[index]).map(({ name }) => name)
+    const start = chooseAnalysis(graph, opened)
+    const later: string[] = start === lastPrepareTool ? names.filter((name) => name === recallTool) : []
+    const first = names.filter((name) => !later.includes(name))
     return checkpoint(
       {
         ...draft,
         result: { ...draft.result, ...(later.length > 0 && { later }) },
-        next: first.length > 0 ? first : [isAnalysed ? lastPrepareTool : 'planner'],
+        next: first.length > 0 ? first : [start],
       },
       patch,
     )

@@ -31,6 +31,18 @@ export type ActionDraft = Partial<Omit<ActionBody, 'node' | 'summary'>> & { summ
 /** An action made ready for the log: the JSON texts that are stored, and what they read back as. */
 export type PreparedAction = { body: ActionBody; bodyText: string; patch: Patch; patchText: string }
 
+/** An action of a node's draft, with the defaults of what the draft leaves out. */
+export const fillAction = (node: string, draft: ActionDraft & { next: string[] }): ActionBody => ({
+  node,
+  preparation: draft.preparation ?? '',
+  summary: draft.summary,
+  result: draft.result ?? {},
+  context: draft.context ?? null,
+  relevance: draft.relevance ?? 0.5,
+  usage: draft.usage ?? noUsage,
+  next: draft.next,
+})
+
 /**
  * Makes one action of a node's draft: fills defaults, checks it against the schema and takes it through JSON, so
  * that the state in memory and the state read back are the same. `keepBlob` stores what is too large.
@@ -41,17 +53,7 @@ export const prepareAction = async (
   patch: Patch,
   keepBlob: (bytes: Uint8Array) => Promise<string>,
 ): Promise<PreparedAction> => {
-  const filled = {
-    node,
-    preparation: draft.preparation ?? '',
-    summary: draft.summary,
-    result: draft.result ?? {},
-    context: draft.context ?? null,
-    relevance: draft.relevance ?? 0.5,
-    usage: draft.usage ?? noUsage,
-    next: draft.next,
-  }
-  const text = JSON.stringify(filled)
+  const text = JSON.stringify(fillAction(node, draft))
   await afterLarge(text)
   const body = check(node, actionBodySchema, JSON.parse(text))
   if (text.length * maxBytesPerUnit > maxInlineBytes) {

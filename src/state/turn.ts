@@ -11,6 +11,9 @@ export const currentTurn = (state: State<'prompts'>): number => state.prompts.le
 /** The actions of the current turn. */
 export const turnActions = (state: State<'action_history'>): readonly ReadonlyAction[] =>
   state.action_history.at(-1) ?? []
+/** The first action of a node in the current turn. */
+export const findTurnAction = (state: State<'action_history'>, node: string): ReadonlyAction | undefined =>
+  turnActions(state).find((action) => action.node === node)
 /** The prompt of the current turn. */
 export const turnPrompt = (state: State<'prompts'>): string => state.prompts.at(-1) ?? ''
 /** The goal of the current turn. */

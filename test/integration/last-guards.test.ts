@@ -2,7 +2,6 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
-import { admitRun } from '../../src/engine/runs/admission.ts'
 import { performEffect } from '../../src/engine/runs/effects.ts'
 import { startLeaseRenewal } from '../../src/engine/runs/leases.ts'
 import { waitForModel } from '../../src/engine/runs/model-outage.ts'
@@ -29,6 +28,7 @@ import { deferred } from '../support/deferred.ts'
 import { startFakeModel } from '../support/fake-model/fake-model.ts'
 import { test } from '../support/integration-test.ts'
 import {
+  admitRun,
   claim,
   codeOf,
   count,

@@ -1,7 +1,13 @@
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ensureBusiness } from '../../src/accounts/businesses.ts'
-import { type AdmittedRun, admitRun } from '../../src/engine/runs/admission.ts'
+import {
+  type Admission,
+  type AdmittedRun,
+  admitCandidate,
+  type IdempotencyKey,
+  toAdmissionRequest,
+} from '../../src/engine/runs/admission.ts'
 import { claimNextRun, type RunClaim } from '../../src/engine/runs/claim.ts'
 import type { BlobContent } from '../../src/infra/blobs/blob-content.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
@@ -9,7 +15,7 @@ import { newAttemptId } from '../../src/infra/lib/ids.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { LogEntry } from '../../src/state/ports/run-log.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
-import type { RunRequest } from '../../src/state/run-request.ts'
+import type { JobData, RunRequest } from '../../src/state/run-request.ts'
 import type { ActionBody } from '../../src/state/runtime-state.ts'
 import { noUsage } from '../../src/state/token-usage.ts'
 import type { Backend } from './backend.ts'
@@ -49,6 +55,14 @@ export const openWithDatabase = async (
   const runtime = await openTestRuntime(backend, { ...options, wrap })
   return { runtime, database: found as unknown as Database }
 }
+
+/** Admits one run in a commit of its own. */
+export const admitRun = (
+  database: Database,
+  business: string,
+  request: JobData,
+  key?: IdempotencyKey,
+): Promise<Admission> => admitCandidate(database, business, toAdmissionRequest(request, key))
 
 export const submitTo = async (
   database: Database,

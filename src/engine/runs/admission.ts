@@ -174,17 +174,6 @@ export const admitCandidate = (
     () => findRedelivered(database, businessId, candidate.row),
   )
 
-/** Admits one run in a commit of its own. Same contract as `Admissions.admit`. */
-export const admitRun = async (
-  database: Database,
-  businessId: string,
-  request: JobData,
-  key?: IdempotencyKey,
-  named?: NamedFiles,
-  tokenId?: string | null,
-): Promise<Admission> =>
-  admitCandidate(database, businessId, toAdmissionRequest(request, key, named, tokenId))
-
 /** Where another request with this key committed first, the second try finds its run. */
 export const admitTwice = async (
   admit: () => Promise<Admission | MasonError | undefined>,

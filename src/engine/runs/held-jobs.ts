@@ -11,7 +11,7 @@ type JobToHold = {
   job_id: string
   data: string
   data_hash: string
-  faults: FieldError[]
+  errors: FieldError[]
   attempts: number
   after_ms: number
 }
@@ -22,7 +22,7 @@ type HeldJob = { seq: number; job_id: string; data: string; data_hash: string; a
 export type DueSession = { seq: number; tenant: string; session_id: string; attempts: number }
 /** A held job that waited for longer than its business lets runs wait. */
 type ExpiredJob = Omit<HeldJob, 'attempts'> &
-  Pick<DueSession, 'tenant' | 'session_id'> & { faults: FieldError[] }
+  Pick<DueSession, 'tenant' | 'session_id'> & { errors: FieldError[] }
 
 const later = (parameter: string): string =>
   `clock_timestamp() + ${parameter}::bigint * interval '1 millisecond'`
@@ -60,10 +60,10 @@ const readStatement = `
 const holdStatement = `
   WITH ${toLeaseSql('$2')}, job AS MATERIALIZED (
     SELECT *, row_number() OVER (PARTITION BY session_id ORDER BY place) AS rank FROM json_to_recordset($3::json) AS j(
-      place int, session_id text, job_id text, data text, data_hash text, faults json, attempts int, after_ms bigint)
+      place int, session_id text, job_id text, data text, data_hash text, errors json, attempts int, after_ms bigint)
   )
   INSERT INTO held_jobs (tenant, session_id, job_id, data, data_hash, faults, attempts, look_at, expires_at)
-  SELECT $1, j.session_id, j.job_id, j.data::json, j.data_hash, j.faults, j.attempts,
+  SELECT $1, j.session_id, j.job_id, j.data::json, j.data_hash, j.errors, j.attempts,
     CASE WHEN j.rank = 1 AND NOT EXISTS (SELECT FROM held_jobs h WHERE h.tenant = $1 AND h.session_id = j.session_id AND h.outcome IS NULL)
       THEN ${later('j.after_ms')} END,
     clock_timestamp() + (SELECT queue_ttl FROM businesses WHERE tenant = $1)
@@ -111,11 +111,11 @@ export const advanceSession = async (
   epoch: number,
   { tenant, session_id }: Pick<DueSession, 'tenant' | 'session_id'>,
   done: readonly { seq: number; outcome: JobOutcome }[],
-  wait: { afterMs: number; faults: FieldError[]; isTry: boolean } | null,
+  wait: { afterMs: number; errors: FieldError[]; isTry: boolean } | null,
 ): Promise<void> => {
   await database.query(advanceStatement, [
     ...[tenant, session_id, epoch, JSON.stringify(done), wait?.afterMs ?? 0],
-    ...[wait && JSON.stringify(wait.faults), wait?.isTry ?? false],
+    ...[wait && JSON.stringify(wait.errors), wait?.isTry ?? false],
   ])
 }
 
@@ -133,7 +133,7 @@ export const endHeldJobs = async (sql: Sql, businessId: string, sessionId: strin
 export const listExpiredJobs = async (database: Database): Promise<ExpiredJob[]> =>
   (
     await database.query<ExpiredJob>(
-      `SELECT seq, tenant, session_id, job_id, data::text AS data, data_hash, faults FROM held_jobs
+      `SELECT seq, tenant, session_id, job_id, data::text AS data, data_hash, faults AS errors FROM held_jobs
        WHERE outcome IS NULL AND expires_at <= clock_timestamp() ORDER BY expires_at LIMIT 32`,
     )
   ).rows

@@ -55,7 +55,7 @@ export type JobResult = { outcome: JobOutcome; seq: number | null } | { heldUnti
 
 /** `attempts` counts this one. */
 type Attempt = { job: ValidJob; attempts: number }
-type Wait = { faults: FieldError[]; afterMs: number; isTry: boolean }
+type Wait = { errors: FieldError[]; afterMs: number; isTry: boolean }
 type Verdict =
   | { candidate: AdmissionRequest }
   | { admission: Admission }
@@ -63,7 +63,7 @@ type Verdict =
   | { wait: Wait }
 
 const behind: Verdict = {
-  wait: { faults: toJobErrors('an earlier job of its session waits'), afterMs: 0, isTry: false },
+  wait: { errors: toJobErrors('an earlier job of its session waits'), afterMs: 0, isTry: false },
 }
 
 type KnownJob = {
@@ -110,7 +110,7 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
     if (!passes)
       log.error({ error: String(error), job_id: job.id, attempts }, 'a queue job failed and will be retried')
     const afterMs = Math.min(1000 * 2 ** Math.max(0, attempts - 1), 30_000)
-    return { wait: { faults: errors, afterMs, isTry: !passes } }
+    return { wait: { errors, afterMs, isTry: !passes } }
   }
 
   const judge = async (attempt: Attempt): Promise<Verdict> => {
@@ -236,10 +236,10 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
     const toHold = jobs.flatMap((job, at) => {
       const verdict = verdicts[at] as Verdict
       if (!('wait' in verdict)) return []
-      const { faults, afterMs, isTry } = verdict.wait
+      const { errors, afterMs, isTry } = verdict.wait
       const { session: session_id, id: job_id, json: data, hash: data_hash } = job
       return [
-        { ...{ session_id, job_id, data, data_hash, faults }, attempts: Number(isTry), after_ms: afterMs },
+        { ...{ session_id, job_id, data, data_hash, errors }, attempts: Number(isTry), after_ms: afterMs },
       ]
     })
     const held = toHold.length > 0 ? await holdJobs(database, business, epoch, toHold) : null
@@ -305,7 +305,7 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
     }
     const [first] = rows
     if (!first)
-      return advance([], { faults: toJobErrors('its session is full'), afterMs: 1000, isTry: false })
+      return advance([], { errors: toJobErrors('its session is full'), afterMs: 1000, isTry: false })
     if (due.attempts > maxTries) {
       const job = { id: first.job_id, json: first.data, hash: first.data_hash, business: due.tenant }
       const outcome = await lostJobs.reject(job, maxTries)
@@ -336,7 +336,7 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
 
   const rejectExpired = async (epoch: number): Promise<void> => {
     for (const row of await listExpiredJobs(database)) {
-      const errors = row.faults.map(({ pointer, detail }) => ({
+      const errors = row.errors.map(({ pointer, detail }) => ({
         pointer,
         detail: `the job waited longer than its business lets runs wait in the queue: ${detail}`,
       }))

@@ -1,5 +1,6 @@
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { newAttemptId } from '../../infra/lib/ids.ts'
+import { fillAction } from '../../state/checkpoint.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Outcome } from '../../state/outcome.ts'
 import { summarizeOutcome, toEndResult } from '../../state/outcome.ts'
@@ -9,7 +10,6 @@ import type { Sql } from '../../state/ports/sql.ts'
 import { openStatusesSql } from '../../state/run-status.ts'
 import type { ActionBody } from '../../state/runtime-state.ts'
 import { countTodos, listOpenTodos } from '../../state/todos.ts'
-import { noUsage } from '../../state/token-usage.ts'
 import { type RunFence, toFenceValues } from './claim.ts'
 import { readRunTodos } from './run-queries.ts'
 import { closeWaits } from './waits.ts'
@@ -131,10 +131,7 @@ export const appendUnclaimedAction = (
   patch: Patch = {},
 ): Promise<unknown> => {
   const { session_id, seq, turn } = position
-  const body: ActionBody = {
-    ...{ node, preparation: '', summary, result },
-    ...{ context: null, relevance: 0, usage: noUsage, next },
-  }
+  const body = fillAction(node, { summary, result, relevance: 0, next })
   return sql.query(
     `INSERT INTO actions (tenant, run_id, epoch, session_id, seq, turn, attempt_id, body, patch)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8::json, $9::json)`,

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks'
 
-/** A business is at work until so long after its last claim or action. */
+/** How long a business counts as active after its last claim or action. */
 const lingerMs = 500
-/** So long after one of its runs found no model its next ones are likely to find none. */
+/** How long after a run found no model the next ones are expected to find none. */
 const unservedMs = 5000
 /** How often the gap follows what the thread does, and the share of its time that the gap aims at. */
 const windowMs = 100

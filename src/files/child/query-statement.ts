@@ -92,7 +92,7 @@ const openCellReader = ({ type, reading, null_words }: LoadedTable['columns'][nu
 
 const plainNumber = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?\s*$/i
 
-/** Adds `seconds` of times and durations, and sums that refuse a text which is no number, or may be another one. */
+/** Adds `seconds` of times and durations, and sums that refuse a text which is not a number or is ambiguous. */
 const addFunctions = (database: Database, { sql, tables }: QueryJob): void => {
   database.create_function('seconds', (text: unknown) => toSeconds(String(text)))
   if (!maySumTexts(sql, tables)) return

@@ -7,12 +7,12 @@ import { type LoadedTable, RefusedStatementError } from '../protocol/child-proto
 type Token = { text: string; name: string | null; level: number }
 
 const skipped = /'[^']*'?|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g
-const token = /"([^"]*)"?|`([^`]*)`?|\[([^\]]*)\]?|([\p{L}_][\p{L}\p{N}_$]*)|\d[\w.]*|->>?|\|\||\S/gu
+const tokenPattern = /"([^"]*)"?|`([^`]*)`?|\[([^\]]*)\]?|([\p{L}_][\p{L}\p{N}_$]*)|\d[\w.]*|->>?|\|\||\S/gu
 
 /** The words and signs of a statement, without what is quoted as a text; names in lower case, words of SQL without one. */
 const tokenize = (sql: string): Token[] => {
   const levels = [0]
-  return [...sql.replace(skipped, (part) => (part.startsWith("'") ? "''" : ' ')).matchAll(token)].map(
+  return [...sql.replace(skipped, (part) => (part.startsWith("'") ? "''" : ' ')).matchAll(tokenPattern)].map(
     ([text, quoted, ticked, bracketed, bare], at, all) => {
       const isSelect = /^(?:select|with)$/i.test(all[at + 1]?.[0] ?? '')
       if (text === '(') levels.push((levels.at(-1) ?? 0) + (isSelect ? 1 : 0))
@@ -74,16 +74,16 @@ export const maySumTexts = (sql: string, tables: readonly LoadedTable[]): boolea
   return false
 }
 
-/** The names that a statement gives: the first place and the innermost level of each. */
+/** The names that a statement gives: the first position and the innermost level of each. */
 const findAliases = (tokens: readonly Token[]): Map<string, { at: number; level: number }> => {
   const aliases = new Map<string, { at: number; level: number }>()
   let open = 0
   const add = (from: number, to: number): void => {
     for (let at = from; at < to; at++) {
       const { name = null, level = 0 } = tokens[at] ?? {}
-      const known = name !== null && aliases.get(name)
-      if (name !== null)
-        aliases.set(name, known ? { at: known.at, level: Math.max(known.level, level) } : { at, level })
+      if (name === null) continue
+      const known = aliases.get(name)
+      aliases.set(name, { at: known?.at ?? at, level: Math.max(known?.level ?? 0, level) })
     }
   }
   for (const [at, { text }] of tokens.entries()) {

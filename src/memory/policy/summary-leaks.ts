@@ -84,10 +84,10 @@ export const listForgottenWords = ({
   ]),
 ]
 
-/** Whether a text has half of the distinctive words of a forgotten memory. */
-export const repeatsMemory = (text: string, { memories }: Pick<ForgottenContent, 'memories'>): boolean => {
+/** Whether a text has half of the distinctive words of one of these memories. */
+export const repeatsMemory = (text: string, contents: readonly string[]): boolean => {
   const words = distinctiveWords([text])
-  return memories.some(({ content }) => {
+  return contents.some((content) => {
     const own = [...distinctiveWords([content])]
     return own.length > 0 && own.filter((word) => words.has(word)).length * 2 >= own.length
   })

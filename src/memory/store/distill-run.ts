@@ -126,8 +126,7 @@ const toTurnRecord = (
   forgotten: readonly string[],
 ): TurnRecord => {
   const answer = result?.answer ?? null
-  const memories = forgotten.map((content) => ({ id: '', content }))
-  const isWhole = answer !== null && !repeatsMemory(answer, { memories })
+  const isWhole = answer !== null && !repeatsMemory(answer, forgotten)
   return { session_id, turn, prompt: request.prompt, answer: isWhole ? answer : null, said_at: ended_at }
 }
 

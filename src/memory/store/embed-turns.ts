@@ -3,10 +3,11 @@ import type { MemoryEmbedder } from './embedder.ts'
 import { embedStaleRows, toStaleStatement } from './reembed.ts'
 import type { MemoryServices } from './search.ts'
 import { calibrateBySentences, isCalibrated, unrelatedSentences } from './space-calibration.ts'
+import { turnIndex } from './turn-search.ts'
 
 /** Stores the vectors of turns whose content is still the same. */
 const turnStatements = {
-  stale: toStaleStatement('turns', { live: 'true', columns: 'number', order: 'ORDER BY number DESC' }),
+  stale: toStaleStatement(turnIndex, 'number', 'ORDER BY number DESC'),
   store: `
     WITH given AS (
       SELECT * FROM json_to_recordset($3::json) AS g (number bigint, content text, embedding text, signature text)

@@ -1,4 +1,4 @@
-import { type MemoryServices, toVectorText } from './search.ts'
+import { type MemoryServices, memoryIndex, toVectorText, type VectorIndex } from './search.ts'
 import { asUser } from './user-scope.ts'
 import { computeSignature } from './vector-signature.ts'
 
@@ -6,10 +6,11 @@ type StaleRow = { tenant: string; user_id: string; content: string }
 
 const batchSize = 64
 
-/** Rows of one user, the first found, that have no vector of the current space; those without any vector first. `live`: a condition. */
+/** Rows of one user, the first found, that have no vector of the current space; those without any vector first. */
 export const toStaleStatement = (
-  rows: 'memories' | 'turns',
-  { live, columns, order = '' }: { live: string; columns: string; order?: string },
+  { rows, live }: Pick<VectorIndex, 'rows' | 'live'>,
+  columns: string,
+  order = '',
 ): string => {
   const findOne = (isStale: string) => `(SELECT tenant, user_id FROM ${rows} WHERE ${isStale} AND ${live}
        AND tenant NOT IN (SELECT json_array_elements_text($2::json)) ORDER BY space, tenant LIMIT 1)`
@@ -51,7 +52,7 @@ export const embedStaleRows = async (
 }
 
 const memoryStatements = {
-  stale: toStaleStatement('memories', { live: 'superseded_by IS NULL', columns: 'memory_id, space' }),
+  stale: toStaleStatement(memoryIndex, 'memory_id, space'),
   store: `
     WITH given AS (
       SELECT * FROM json_to_recordset($3::json) AS g (memory_id text, space text, embedding text, signature text)

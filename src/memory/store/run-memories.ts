@@ -137,7 +137,7 @@ export const createRunMemories = (
     async search(text, limit, signal) {
       return (await searchRanked(text, limit, signal)).map(toRecalledMemory)
     },
-    async recall(text, limit, signal, said = text) {
+    async recall(text, limit, signal, ownWords = text) {
       const quick = {
         ...{ ...parts, tracer: noTracer },
         embedder: createQuickEmbedder(parts.embedder, recallWaitMs),
@@ -145,7 +145,7 @@ export const createRunMemories = (
       const [related, turns] = await tracer.retrieval(async (record) => {
         const found = await Promise.all([
           searchRanked(text, limit, signal, quick),
-          recall ? searchTurns(quick, owner, caller, source.session_id, { text, said }, signal) : [],
+          recall ? searchTurns(quick, owner, caller, source.session_id, { text, ownWords }, signal) : [],
         ])
         record({ found: found.flat().length })
         return found

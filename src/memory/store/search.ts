@@ -95,7 +95,8 @@ export const toNearStatement = ({ rows, vectors, id, where, live, columns }: Vec
     AND distance <= -COALESCE((SELECT pair_mean + ${minDeviations} * greatest(pair_deviation, ${leastDeviation}) FROM memory_spaces WHERE space = $3), ${minSimilarity})
   ORDER BY distance`
 
-const memoryIndex: VectorIndex = {
+/** The memories that are searched. */
+export const memoryIndex: VectorIndex = {
   ...{ rows: 'memories', vectors: 'memory_vectors', id: 'memory_id', columns: memoryColumns },
   ...{ where: '', live: 'superseded_by IS NULL' },
 }
@@ -153,14 +154,14 @@ export type MemoryServices = {
 /** A tsquery that matches any of these words. */
 export const toTsQuery = (words: readonly string[]): string => words.map(quoteLexeme).join(' | ')
 
-/** Prepares the query for a text in these spaces. Leaves out a space whose model fails: words still match its memories. */
-export const prepareMemoryQuery = async (
+/** The vectors of a text in these spaces. Leaves out a space whose model fails: words still match its memories. */
+export const embedQuery = async (
   { embedder, log }: Pick<MemoryServices, 'embedder' | 'log'>,
   spaces: readonly string[],
   text: string,
   caller: ModelCaller,
   signal: AbortSignal,
-): Promise<MemoryQuery> => {
+): Promise<MemoryQuery['vectors']> => {
   const vectors = await Promise.all(
     spaces
       .filter((space) => space !== '' && embedder.offers(space))
@@ -173,8 +174,20 @@ export const prepareMemoryQuery = async (
         return vector ? [{ space, vector }] : []
       }),
   )
-  return { words: [...new Set(extractWords(text))].slice(0, maxWords), vectors: vectors.flat() }
+  return vectors.flat()
 }
+
+/** Prepares the query for a text: its words, and its vectors in these spaces. */
+export const prepareMemoryQuery = async (
+  parts: Pick<MemoryServices, 'embedder' | 'log'>,
+  spaces: readonly string[],
+  text: string,
+  caller: ModelCaller,
+  signal: AbortSignal,
+): Promise<MemoryQuery> => ({
+  words: [...new Set(extractWords(text))].slice(0, maxWords),
+  vectors: await embedQuery(parts, spaces, text, caller, signal),
+})
 
 /** A vector as text for a halfvec, which stores between three and four digits. */
 export const toVectorText = (vector: readonly number[]): string =>
@@ -248,7 +261,7 @@ const searchAll = async (
   )
   const firstLists = lists.filter(({ space }) => space === null || spaces.includes(space))
   const otherSpaces = spaces.filter((space) => space !== hashSpace)
-  const { vectors } = await prepareMemoryQuery(parts, otherSpaces, text, caller, signal)
+  const vectors = await embedQuery(parts, otherSpaces, text, caller, signal)
   if (vectors.length === 0) return mergeByRank(firstLists, new Date(), limit)
   const otherLists = await query((sql) => queryLists(sql, owner, { words: [], vectors }, limit))
   return mergeByRank([...otherLists, ...firstLists], new Date(), limit)

@@ -39,8 +39,8 @@ export const clearLeakingTexts = async (
   const turns = await readTurnsWithWords(sql, owner, listForgottenWords(content))
   if (rows.length === 0 && turns.length === 0) return
   const forgotten = { ...content, teachingSessions: await findSessionsOfRuns(sql, owner, taughtBy) }
-  const said = [...rows.map(({ session_id, summary }) => ({ session_id, content: summary })), ...turns]
-  const texts = [...groupBy(said, ({ session_id }) => session_id)].map(([session_id, of]) => ({
+  const entries = [...rows.map(({ session_id, summary }) => ({ session_id, content: summary })), ...turns]
+  const texts = [...groupBy(entries, ({ session_id }) => session_id)].map(([session_id, of]) => ({
     session_id,
     summary: of.map((one) => one.content).join('\n'),
   }))
@@ -50,8 +50,9 @@ export const clearLeakingTexts = async (
   const summaries = texts.map((one) => ({ ...one, recalledIds: recalled.get(one.session_id) ?? [] }))
   const leaking = new Set(findLeakingSessions(summaries, forgotten))
   await clearSummaries(sql, owner, [...leaking])
+  const contents = forgotten.memories.map((memory) => memory.content)
   const repeating = turns.filter(
-    ({ session_id, content }) => leaking.has(session_id) || repeatsMemory(content, forgotten),
+    ({ session_id, content }) => leaking.has(session_id) || repeatsMemory(content, contents),
   )
   if (repeating.length > 0)
     await deleteTurns(

@@ -6,9 +6,9 @@ import { hashSpace } from '../policy/hash-embedding.ts'
 import { mergeByRank } from '../policy/rank-fusion.ts'
 import { listContentWords } from '../policy/turn-text.ts'
 import {
+  embedQuery,
   type MemoryQuery,
   type MemoryServices,
-  prepareMemoryQuery,
   readSpaces,
   toNearStatement,
   toTsQuery,
@@ -28,7 +28,8 @@ const maxTurnsOfSession = 2
 const listLength = 40
 const columns = 'session_id, turn, content, said_at'
 
-const turnIndex: VectorIndex = {
+/** The turns that are searched. */
+export const turnIndex: VectorIndex = {
   ...{ rows: 'turns', vectors: 'turn_vectors', id: 'number', where: 'AND session_id <> $7', live: 'true' },
   columns: ['session_id', 'turn', 'content', 'said_at'].map((name) => `turns.${name}`).join(', '),
 }
@@ -132,24 +133,24 @@ export const hasTurns = async (
 
 /**
  * See `findTurns`. Asks embedding models only where the user has turns in their spaces, and not for the latest talk.
- * `said`: the user's own words, which alone say of what time.
+ * `ownWords`: those of the user, which alone are searched for dates.
  */
 export const searchTurns = async (
   parts: MemoryServices,
   owner: MemoryOwner,
   caller: ModelCaller,
   sessionId: string,
-  { text, said }: { text: string; said: string },
+  { text, ownWords }: { text: string; ownWords: string },
   signal: AbortSignal,
 ): Promise<TurnHit[]> => {
-  const time = findAskedTime(said, new Date())
+  const time = findAskedTime(ownWords, new Date())
   const inScope = <T>(work: (sql: Sql) => Promise<T>) =>
     asUser(parts.database, owner, work, { pipelined: true })
   const spaces =
     time?.isLatest || parts.embedder.current() === hashSpace
       ? []
       : await inScope((sql) => readSpaces(sql, owner, turnIndex))
-  const { vectors } = await prepareMemoryQuery(parts, spaces, text, caller, signal)
+  const vectors = await embedQuery(parts, spaces, text, caller, signal)
   return inScope((sql) => findTurns(sql, owner, sessionId, { text, vectors }, time))
 }
 

@@ -33,9 +33,9 @@ export type Memories = {
   search(text: string, limit: number, signal: AbortSignal): Promise<RecalledMemory[]>
   /**
    * The same for the request of a turn, with the preferences that always hold and the earlier sessions it refers to;
-   * records that they were used. `said`: the user's own words, where the text is a model's; they alone say of what time.
+   * records that they were used. `ownWords`: those of the user, where the text is a model's; only these are searched for dates.
    */
-  recall(text: string, limit: number, signal: AbortSignal, said?: string): Promise<RecalledMemory[]>
+  recall(text: string, limit: number, signal: AbortSignal, ownWords?: string): Promise<RecalledMemory[]>
   /**
    * Keeps a sentence in which the user speaks of themselves, and nothing else. `noteKey` names it within the run: written
    * twice, it exists once.

@@ -50,7 +50,7 @@ export const extractWords = (text: string, most = 2000): string[] => {
   for (const [word] of normalizeText(text.slice(0, maxReadChars)).matchAll(wordPattern)) {
     if (found.length >= most) break
     if (han.test(word)) found.push(...toPairs(word.replace(stopWordsHan, '')))
-    // half of a letter is none
+    // the cut may split a surrogate pair
     else if (!stopWords.has(word)) found.push(stem(word).slice(0, 64).toWellFormed())
   }
   return found.slice(0, most)

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { lastPrepareTool } from '../../graph/default-next.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import type { RecalledMemory } from '../../state/memory-kinds.ts'
 import type { Memory, RuntimeState } from '../../state/runtime-state.ts'
-import { turnActions, turnPrompt } from '../../state/turn.ts'
+import { findTurnAction, turnPrompt } from '../../state/turn.ts'
 
 const maxMemories = 8
 
@@ -40,7 +41,7 @@ export default defineTool({
 
 /** The goal, where a model has understood the request: its own words may be long, and about more than what is wanted. */
 const toQuery = (state: Pick<RuntimeState, 'prompts' | 'action_history'>): string => {
-  const goal = turnActions(state).find(({ node }) => node === 'understand')?.result.task_goal
+  const goal = findTurnAction(state, lastPrepareTool)?.result.task_goal
   return typeof goal === 'string' && goal.trim() !== '' ? goal : turnPrompt(state)
 }
 

@@ -173,9 +173,9 @@ export const createStatistics = (header: readonly string[], hint: 'point' | null
     findTotal(row: readonly Cell[]): { note: string; isSum: boolean } | null {
       const isLabel = (cell: Cell, words: RegExp): boolean =>
         typeof cell === 'string' && words.test(cell.trim())
-      const average = row.findIndex(isFilledCell)
       const total = row.findIndex((cell) => isLabel(cell, totalWords))
-      const label = total < 0 && isLabel(row[average] ?? '', averageWords) ? average : total
+      const first = row.findIndex(isFilledCell)
+      const label = total < 0 && isLabel(row[first] ?? '', averageWords) ? first : total
       if (label < 0 || rows < 2) return null
       const facts = columns.map((column) => column.facts())
       const evidence = findEvidence(facts, hint)
