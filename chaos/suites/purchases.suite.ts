@@ -1,4 +1,4 @@
-import { openServers } from '../faults/servers.ts'
+import { openServers } from '../failures/servers.ts'
 import { buyMany } from '../purchases/campaign.ts'
 import type { Suite } from '../suite.ts'
 
