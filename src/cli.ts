@@ -6,6 +6,7 @@ import type { DevFlags } from './app/cli/dev.ts'
 import type { DoctorFlags } from './app/cli/doctor/doctor.ts'
 import { addEffectsCommands } from './app/cli/effects/commands.ts'
 import { exitCodes } from './app/cli/errors.ts'
+import { loadFeatureCommands } from './app/cli/features/feature-commands.ts'
 import {
   addModelsCommands,
   addTargetOptions,
@@ -18,7 +19,6 @@ import type { RotateFlags } from './app/cli/rotate-keys.ts'
 import type { RunFlags } from './app/cli/run.ts'
 import { addRunsCommands } from './app/cli/runs/commands.ts'
 import type { ServeFlags, WorkerFlags } from './app/cli/serve.ts'
-import { addWebhooksCommands } from './app/cli/webhooks/commands.ts'
 import { readMasonVersion } from './infra/lib/package-path.ts'
 
 /** The commands of CONTRACT section 1. Each is loaded when it is called, so that --help is fast. */
@@ -36,6 +36,7 @@ const createProgram = (
   start: StartCommand,
   /** Without settings and mason.config.ts. */
   startAlone: (command: () => Promise<number>) => Promise<void>,
+  addFeatureCommands: (program: Command, start: StartCommand) => void,
 ): Command => {
   const program = new Command('mason')
     .description('A durable agent runtime: workers execute runs as one graph over one state.')
@@ -146,7 +147,7 @@ const createProgram = (
   addModelsCommands(program, start)
   addRunsCommands(program, start)
   addEffectsCommands(program, start)
-  addWebhooksCommands(program, start)
+  addFeatureCommands(program, start)
   addPaymentsCommands(program, start)
   const ap2 = program.command('ap2').description('verify and read mandates of the Agent Payments Protocol')
   ap2
@@ -169,6 +170,13 @@ const createProgram = (
     .option('--json', 'print one JSON object a line')
     .action((flags: { json?: boolean }) =>
       start(async (env) => (await import('./app/cli/tools.ts')).listTools(flags, env)),
+    )
+  program
+    .command('features')
+    .description('list the features with their tables, routes, loops, metrics and commands')
+    .option('--json', 'print one JSON object a line')
+    .action((flags: { json?: boolean }) =>
+      startAlone(async () => (await import('./app/cli/features/list-features.ts')).printFeatures(flags)),
     )
   program
     .command('init')
@@ -208,6 +216,7 @@ await runCommand(async (env, scrubber) => {
     async (command) => {
       code = await command()
     },
+    await loadFeatureCommands(),
   )
   try {
     await program.parseAsync()

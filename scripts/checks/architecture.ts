@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import type { Check } from '../check-repository.ts'
+import { featureListPath, renderFeatureList } from '../feature-list.ts'
 import {
   fileGraph,
   findCycles,
@@ -67,6 +69,9 @@ const arrows: Record<string, readonly string[]> = {
   toolservers: ['state', 'infra', 'accounts'],
   memory: ['state', 'context', 'infra', 'accounts', 'models', 'files'],
   engine: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'files', 'memory', 'payments/keys'],
+  // of the core; `listFeatureImports` has the rest
+  features: ['state', 'routes', 'infra', 'accounts', 'models', 'engine'],
+  routes: ['state', 'infra', 'accounts', 'models'],
   producer: ['state', 'client', 'infra'],
   project: ['state', 'graph', 'infra'],
   app: [
@@ -74,6 +79,8 @@ const arrows: Record<string, readonly string[]> = {
     'context',
     'dialogue',
     'a2a/client',
+    'a2a/push',
+    'features',
     'graph',
     'infra',
     'accounts',
@@ -94,9 +101,11 @@ const arrows: Record<string, readonly string[]> = {
   ],
   testing: ['state', 'infra', 'project', 'app'],
   'a2a/client': ['state', 'infra', 'accounts'],
+  'a2a/push': ['state', 'infra', 'features'],
   a2a: ['state', 'infra', 'accounts', 'payments/mandates', 'app'],
   'app/http': [
     'state',
+    'routes',
     'context',
     'graph',
     'infra',
@@ -112,6 +121,7 @@ const arrows: Record<string, readonly string[]> = {
     'a2a',
   ],
   'app/cli': [
+    'features',
     'testing',
     'state',
     'client',
@@ -163,9 +173,27 @@ const listPrivateWords = (): string[] => {
   return lines.length <= 25 ? [] : lines.slice(0, 50)
 }
 
+const featureOf = (path: string): string | undefined => /^features\/([^/]+)\//.exec(path)?.[1]
+
+/** A feature can be removed: the core imports none of its files, and another feature only its handles. */
+const listFeatureImports = (): string[] =>
+  sources
+    .filter(({ path }) => path !== 'app/features.generated.ts')
+    .flatMap((source) =>
+      listImports(source)
+        .filter((name) => featureOf(name) !== undefined && featureOf(name) !== featureOf(source.path))
+        .filter((name) => featureOf(source.path) === undefined || !name.endsWith('.ref.ts'))
+        .map((name) => `${source.path} -> ${name}`),
+    )
+
 /** What the folders of `src` keep to. */
 export const architecture: readonly Check[] = [
   ['an import goes against the arrows between folders', () => sources.flatMap(findViolations)],
+  ['the core imports a feature, or a feature more than the handles of another', listFeatureImports],
+  [
+    'src/app/features.generated.ts is not that of the folders of src/features: run npm run features',
+    () => (readFileSync(featureListPath, 'utf8') === renderFeatureList() ? [] : [featureListPath]),
+  ],
   ['files import each other in a circle', () => toLines(findCycles(fileGraph(sources)))],
   ['folders import each other in a circle', () => toLines(findCycles(folderGraph(fileGraph(sources))))],
   [
@@ -212,7 +240,11 @@ export const architecture: readonly Check[] = [
     () => pathsOf(({ path, code }) => /process\s*\.\s*env\b/.test(code) && !path.startsWith('infra/config/')),
   ],
   [
-    'a default export stands outside of nodes and tools',
-    () => pathsOf(({ path, code }) => /^export default\b/m.test(code) && !/\.(node|tool)\.ts$/.test(path)),
+    'a default export stands outside of nodes, tools and features',
+    () =>
+      pathsOf(
+        ({ path, code }) =>
+          /^export default\b/m.test(code) && !/\.(node|tool)\.ts$|^features\/[^/]+\//.test(path),
+      ),
   ],
 ]

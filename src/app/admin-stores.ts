@@ -12,15 +12,9 @@ import { listAllRuns } from '../engine/runs/all-runs.ts'
 import { createOverview } from '../engine/runs/overview.ts'
 import { createRejectedJobs } from '../engine/runs/rejected-jobs.ts'
 import { createUnknownEffects } from '../engine/runs/unknown-effects.ts'
-import { createSchedules } from '../engine/schedules/schedules.ts'
-import { createWebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
-import { checkRunWebhook, createWebhookSettings } from '../engine/webhooks/webhook-settings.ts'
-import type { Graph } from '../graph/build.ts'
-import { checkRequestNames } from '../graph/check-request.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { Auditing } from '../infra/database/audited-database.ts'
 import type { Database } from '../infra/database/database.ts'
-import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { Backlog } from '../infra/telemetry/metrics.ts'
 import { createUsageReports } from '../models/metering/reconciliation.ts'
 import { sealForExecutor } from '../payments/keys/sealed-texts.ts'
@@ -28,7 +22,6 @@ import { createProviders } from '../payments/providers/provider-rows.ts'
 import { createTrustedKeys } from '../payments/trust/trusted-keys.ts'
 import { isMasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
-import type { Models } from '../state/ports/models.ts'
 import type { BusinessApi, Runtime } from './api.ts'
 import type { openModels } from './open-models.ts'
 
@@ -39,9 +32,7 @@ type AdminParts = {
   tokens: Tokens
   operators: Operators
   auditing: Auditing
-  outside: AgentOptions & { scrubber: Scrubber }
-  graph: Graph
-  models: Models
+  outside: AgentOptions
   clock: Clock
   readBacklog: () => Promise<Backlog>
   of(businessId: string): BusinessApi
@@ -49,9 +40,9 @@ type AdminParts = {
 
 /** What admins manage, for all businesses. */
 export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
-  const { database, config, layer, tokens, outside, graph, models, clock, of } = parts
+  const { database, config, layer, tokens, outside, clock, of } = parts
   const { operators, auditing } = parts
-  const { masterKeys, scrubber } = outside
+  const { masterKeys } = outside
   const businesses = createBusinesses(database, masterKeys)
   const sealHeaders = createHeaderSealer(outside, database, (text, purpose) =>
     sealForExecutor(database, text, purpose).catch((error: unknown) => {
@@ -78,18 +69,6 @@ export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
     users: createUserAccounts(database),
     registry: layer.registryAdmin,
     usage: createUsageReports(database),
-    schedules: createSchedules({
-      database,
-      async checkRequest(businessId, request) {
-        checkRequestNames(request, graph, models)
-        await checkRunWebhook(database, businessId, request.webhook_url)
-      },
-      submit: async (businessId, request) => (await of(businessId).submit(request)).run,
-    }),
-    webhooks: {
-      ...createWebhookDeliveries(database, scrubber),
-      settings: createWebhookSettings(database, masterKeys, scrubber),
-    },
     trustedKeys: createTrustedKeys(database),
     agentCards: createAgentCards(database),
     remoteAgents,

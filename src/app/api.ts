@@ -1,3 +1,4 @@
+import type { AgentPushes } from '../a2a/push/agent-pushes.ts'
 import type { AgentCards } from '../accounts/agent-cards.ts'
 import type { listAudit } from '../accounts/audit-log.ts'
 import type { Spender } from '../accounts/budget-checks.ts'
@@ -16,11 +17,8 @@ import type { Overviews } from '../engine/runs/overview.ts'
 import type { RejectedJobs } from '../engine/runs/rejected-jobs.ts'
 import type { RunFilter } from '../engine/runs/run-queries.ts'
 import type { UnknownEffects } from '../engine/runs/unknown-effects.ts'
-import type { Schedules } from '../engine/schedules/schedules.ts'
 import type { ActionFilter } from '../engine/sessions/action-queries.ts'
-import type { AgentPushes } from '../engine/webhooks/agent-pushes.ts'
-import type { WebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
-import type { WebhookSettings } from '../engine/webhooks/webhook-settings.ts'
+import type { Features } from '../features/load-features.ts'
 import type { Uploads } from '../files/uploads.ts'
 import type { Graph } from '../graph/build.ts'
 import type { BlobContent } from '../infra/blobs/blob-content.ts'
@@ -150,9 +148,6 @@ export type BusinessApi = {
   changes(after: number | null, signal: AbortSignal): AsyncIterable<RunChange>
 }
 
-/** Webhooks of this process since its start: `failed` attempts are tried again, unless the webhook is `dead` too. */
-export type WebhookCounts = Readonly<Record<'delivered' | 'failed' | 'dead', number>>
-
 /** `ok` follows from the database alone; `checks` has every service. */
 export type HealthReport = {
   ok: boolean
@@ -196,8 +191,6 @@ export type Runtime = {
     users: UserAccounts
     registry: RegistryAdmin
     usage: UsageReports
-    schedules: Schedules
-    webhooks: WebhookDeliveries & { settings: WebhookSettings }
     rejectedJobs: RejectedJobs
     effects: UnknownEffects
     /** A page of the runs of all businesses, which may only read. @internal */
@@ -215,6 +208,8 @@ export type Runtime = {
   payments: PaymentsApi
   /** Starts to carry out orders of payments in this process; only without a database server, where the executor has no process of its own. */
   startPayments(): Promise<void>
+  /** The features of this process, by what they provide. @internal */
+  features: Pick<Features, 'get' | 'addRoutes'>
   /** Where other agents want to hear of their tasks. @internal */
   agentPushes: AgentPushes
   /** Looks at once how far the task is that an agent of others pushed about. @internal */

@@ -22,7 +22,7 @@ import { deleteSession } from '../engine/sessions/delete-session.ts'
 import { forkSession } from '../engine/sessions/fork-session.ts'
 import { admitRerun } from '../engine/sessions/rerun.ts'
 import { listSessions, readSession, sessionExists } from '../engine/sessions/session-queries.ts'
-import { checkRunWebhook } from '../engine/webhooks/webhook-settings.ts'
+import type { CheckWebhookAddress } from '../features/core.ref.ts'
 import { createUploads, findNamedFiles, type NamedFiles } from '../files/uploads.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
 import { openBlob, readBlob } from '../infra/blobs/blob-content.ts'
@@ -53,6 +53,7 @@ export type BusinessApiParts = PromptParts & {
   embedder: MemoryEmbedder
   /** Shared by all businesses of this process. */
   pollPermits: PollPermits
+  checkWebhookAddress: CheckWebhookAddress
   log: Log
   tracer: Tracer
   /** Is called for a run that a cancel ended at once. */
@@ -90,7 +91,8 @@ export const createSubmissions = (parts: BusinessApiParts, businessId: string) =
     /** Throws what refuses a new run; returns the files that it names. */
     async checkNew(request: JobData, entry: RunEntry): Promise<NamedFiles> {
       const named = await findNamedFiles(uploads, request)
-      await checkRunWebhook(database, businessId, request.webhook_url)
+      if (request.webhook_url !== undefined)
+        await parts.checkWebhookAddress(businessId, request.webhook_url, 'webhook_url')
       await queueCaps.check(businessId)
       await checkBudgets(request.user_id, entry)
       // base64 has four characters for three bytes

@@ -1,4 +1,5 @@
 import { createRunAgents } from '../a2a/client/run-agents.ts'
+import { createAgentPushes } from '../a2a/push/agent-pushes.ts'
 import { ensureBusiness } from '../accounts/businesses.ts'
 import { createOperators } from '../accounts/operators.ts'
 import { createQuotas } from '../accounts/quotas.ts'
@@ -13,7 +14,6 @@ import { createQueueCaps } from '../engine/runs/queue-caps.ts'
 import type { ServiceFactories } from '../engine/runs/run-services.ts'
 import type { RunEnd } from '../engine/runs/settlement.ts'
 import { pollJobNow } from '../engine/runs/waits.ts'
-import { createAgentPushes } from '../engine/webhooks/agent-pushes.ts'
 import { startRunWorker } from '../engine/worker/start-worker.ts'
 import type { WorkerOptions } from '../engine/worker/worker.ts'
 import { createFileService } from '../files/run-files.ts'
@@ -44,9 +44,6 @@ import { type MemoryWorkerOptions, startMemoryWorker } from '../memory/store/mem
 import { createRunMemories } from '../memory/store/run-memories.ts'
 import { createTextSimilarity } from '../memory/store/text-similarity.ts'
 import type { ModelCaller } from '../models/ports/model-ports.ts'
-import { createConsents } from '../payments/consent/consents.ts'
-import { createOpenMandateStore } from '../payments/consent/open-mandate-rows.ts'
-import { createPasskeys } from '../payments/consent/passkeys.ts'
 import { createRunMandates } from '../payments/runs/run-mandates.ts'
 import { createRunPayments } from '../payments/runs/run-payments.ts'
 import { loadOwnParts } from '../project/load-project.ts'
@@ -57,13 +54,14 @@ import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
 import { createHttpAccess } from '../toolservers/http/http-access.ts'
 import { createAdminStores } from './admin-stores.ts'
-import type { BusinessApi, Runtime, WebhookCounts } from './api.ts'
+import type { BusinessApi, Runtime } from './api.ts'
 import { actInBulk } from './bulk-actions.ts'
 import { createBusinessApi, createSubmissions, type Submissions } from './business-api.ts'
 import { checkHealth } from './check-health.ts'
 import { type Closers, createClosers } from './closers.ts'
 import { type ModelRetryDelays, openModels } from './open-models.ts'
-import { createPaymentsApi } from './payments-api.ts'
+import { createWebhookCheck, openRuntimeFeatures } from './open-runtime-features.ts'
+import { createConsentApi, createPaymentsApi } from './payments-api.ts'
 
 /**
  * What an embedding program or a test sets beside the settings.
@@ -243,7 +241,10 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const queueCaps = createQueueCaps(database, clock, config.quotas.queuedRuns)
   const quotas = createQuotas(database, config.quotas, clock)
   const pollPermits = createPollPermits()
+  // features start below, before any run is submitted
+  const checkWebhookAddress = createWebhookCheck((ref) => features.find(ref))
   const apiParts = {
+    checkWebhookAddress,
     database,
     queues,
     feed,
@@ -274,6 +275,14 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     ...{ database: workerDatabase, clock, log, queueSecrets: config.queueSecrets },
     of: (businessId) => openBusiness(businessId).submissions.ofJobs,
   })
+  const features = await openRuntimeFeatures({
+    ...{ database, workerDatabase, clock, log, egress, scrubber, graph, models, checkWebhookAddress },
+    ...{
+      masterKeys: layer.masterKeys,
+      submit: (businessId, ...submission) => of(businessId).submit(...submission),
+    },
+  })
+  for (const counter of await features.loadCounters()) metrics.addCounter(counter)
   const startMemoryWork = (): void => {
     const { memory = {} } = options
     if (memory === 'off') return
@@ -303,8 +312,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       operators,
       auditing,
       outside,
-      graph,
-      models,
       clock,
       readBacklog,
       of,
@@ -325,14 +332,11 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       const executor = await startPayments(config, parts)
       closers.add(() => executor.stop())
     },
-    agentPushes: createAgentPushes(database, layer.masterKeys),
+    features,
+    agentPushes: createAgentPushes(database, layer.masterKeys, checkWebhookAddress),
     receiveAgentPush: async (id) => void (await pollJobNow(database, id)),
     publicOrigin: toIssuer(config),
-    consent: {
-      passkeys: createPasskeys(database, config.publicUrl ?? null),
-      consents: createConsents(database, config.publicUrl ?? null, feed.publishPaymentWork),
-      mandates: createOpenMandateStore(database),
-    },
+    consent: createConsentApi(database, config.publicUrl ?? null, feed.publishPaymentWork),
     health: () => checkHealth(database, queues),
     async startWorker({ concurrency = config.concurrency, maxRuns = config.maxRuns } = {}) {
       await Promise.all([files.sweep(), warnAboutSharedRoot(workerDatabase, config.filesRoot, log)])
@@ -340,9 +344,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         database: workerDatabase,
         feed,
         queues,
-        egress,
-        scrubber,
-        masterKeys: layer.masterKeys,
         graph,
         services,
         scenarios: layer.scenarios,
@@ -354,22 +355,18 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         concurrency,
         maxRuns,
         retention: config.retention,
+        sweeps: await features.loadSweeps(),
         intake,
         reports: { ...metrics, ended: onRunEnded },
         onRunReleased(run, exit) {
           if (exit === 'no_model') metrics.requeued()
           options.onRunReleased?.(run, exit)
         },
-        submit: (businessId, request, key) =>
-          of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
         actInBulk: (job, runId) => actInBulk(of(job.tenant), job, runId),
       })
-      closers.add(() => worker.close())
-      metrics.onScrape(() => {
-        metrics.webhooks(worker.webhookCounts() satisfies WebhookCounts)
-        metrics.schedules(worker.scheduleCounts())
-        metrics.workerRuns(worker.runCounts())
-      })
+      const loops = await features.startLoops(clock, log)
+      closers.add(async () => void (await Promise.all([loops.stop(), worker.close()])))
+      metrics.onScrape(() => metrics.workerRuns(worker.runCounts()))
       if (config.learning) startMemoryWork()
     },
     startMemoryWork,

@@ -1,5 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { type Database, hasRow, queryOne } from '../infra/database/database.ts'
+import { createConsents } from '../payments/consent/consents.ts'
+import { createOpenMandateStore } from '../payments/consent/open-mandate-rows.ts'
+import { createPasskeys } from '../payments/consent/passkeys.ts'
 import { listSigningKeys, type PublicSigningKey } from '../payments/keys/public-keys.ts'
 import { type AdminOrder, orderForAdmin, readOrder, storeWebhook } from '../payments/ledger/orders.ts'
 import { isWebhookForm } from '../payments/providers/card.ts'
@@ -118,3 +121,10 @@ const toOrder = (
   const text = provider_ref === undefined ? note : `${note} (at the provider: ${provider_ref})`
   return { kind: 'settle', status: decision.status, note: text }
 }
+
+/** What users sign payments with. `onDecided` is called when they have decided. */
+export const createConsentApi = (database: Database, publicUrl: string | null, onDecided: () => void) => ({
+  passkeys: createPasskeys(database, publicUrl),
+  consents: createConsents(database, publicUrl, onDecided),
+  mandates: createOpenMandateStore(database),
+})

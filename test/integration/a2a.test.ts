@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { AgentCard, verifyAgentCardSignature } from '@a2a-js/sdk'
 import { flattenedVerify } from 'jose'
 import { describe, expect, onTestFinished } from 'vitest'
+import { webhooksRef } from '../../src/features/webhooks/webhooks.ref.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
 import { signNextCard } from '../../src/payments/executor/card-signatures.ts'
@@ -219,7 +220,7 @@ describe.each(kinds)('pushes of protocol $version by $transport', (kind) => {
     model,
     receiver,
   }) => {
-    const { settings } = runtime.admin.webhooks
+    const { settings } = runtime.features.get(webhooksRef)
     await settings.change(shop, { allow_private: true })
     const secret = (await settings.rotate(shop))?.secret ?? ''
     model.script({ planner: [{ tool_calls: [ask] }, { text: 'Blue it is.' }] } as never)
@@ -276,7 +277,7 @@ describe.each(kinds)('pushes of protocol $version by $transport', (kind) => {
     shop,
     runtime,
   }) => {
-    await runtime.admin.webhooks.settings.change(shop, { allow_private: false })
+    await runtime.features.get(webhooksRef).settings.change(shop, { allow_private: false })
     const [peer, other] = [await open(kind, shop), await open(kind, shop)]
     const { id } = await peer.send(newMessage('Hello'))
     const config = {

@@ -1,7 +1,7 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
-import { fireSchedules } from '../../src/engine/schedules/schedule-firing.ts'
+import { fireSchedules } from '../../src/features/schedules/schedule-firing.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { unique } from '../support/backend.ts'

@@ -1,9 +1,16 @@
 import { expect, onTestFinished } from 'vitest'
+import { toPushBody, toPushHeaders } from '../../src/a2a/push/agent-pushes.ts'
 import { ensureBusiness } from '../../src/accounts/businesses.ts'
-import { claimDeliveries, deliveryLimits, settleDelivery } from '../../src/engine/webhooks/delivery-queue.ts'
-import { startWebhookSender } from '../../src/engine/webhooks/webhook-sender.ts'
+import {
+  claimDeliveries,
+  deliveryLimits,
+  settleDelivery,
+} from '../../src/features/webhooks/delivery-queue.ts'
+import { createWebhookSender } from '../../src/features/webhooks/webhook-sender.ts'
+import webhookRetention from '../../src/features/webhooks/webhooks.retention.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { openEgress } from '../../src/infra/egress/egress.ts'
+import { repeatWork } from '../../src/infra/lib/repeat-work.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
@@ -36,17 +43,18 @@ test.afterEach(async ({ database }) => {
 
 const startSender = (database: Database, timeoutMs: number) => {
   const egress = openEgress()
-  const sender = startWebhookSender({
+  const sender = createWebhookSender({
     database,
     egress,
     masterKeys: createMasterKeys(baseConfig.masterKey),
     scrubber: { add() {} },
-    clock: systemClock,
+    pushFormat: { toBody: toPushBody, toHeaders: toPushHeaders },
     log: silentLog,
     timeoutMs,
   })
+  const loop = repeatWork(sender.sendDue, 500, systemClock, silentLog, 'sending webhooks')
   onTestFinished(async () => {
-    await sender.close()
+    await sender.drain(loop.stop())
     await egress[Symbol.asyncDispose]()
   })
   return sender
@@ -153,4 +161,24 @@ test('the eleventh failed attempt is the last', async ({ database }) => {
   const failed = { kind: 'failed', status: 500, error: 'the address answered 500' } as const
   expect(claim && (await settleDelivery(database, claim, failed))).toBe('dead')
   expect(await rowOf(database, business)).toMatchObject({ status: 'dead', attempts: 11 })
+})
+
+test('those that ended before the days of retention are deleted, and no others', async ({ database }) => {
+  const business = await addBusiness(database)
+  await queue(database, business, 'http://127.0.0.1:9/', 3)
+  const age = (nth: number, days: number, isEnded: boolean) =>
+    database.query(
+      `UPDATE webhook_deliveries SET created_at = clock_timestamp() - $2::int * interval '1 day', ended_at = CASE WHEN $3 THEN clock_timestamp() END
+       WHERE webhook_id = (SELECT webhook_id FROM webhook_deliveries WHERE tenant = $1 ORDER BY webhook_id OFFSET $4::int LIMIT 1)`,
+      [business, days, isEnded, nth],
+    )
+  await age(0, 31, true)
+  await age(1, 31, false)
+  await age(2, 29, true)
+  await webhookRetention.sweep(database, 30)
+  const { rows } = await database.query(
+    'SELECT ended_at IS NOT NULL AS ended FROM webhook_deliveries WHERE tenant = $1 ORDER BY ended_at NULLS FIRST',
+    [business],
+  )
+  expect(rows).toEqual([{ ended: false }, { ended: true }])
 })

@@ -22,6 +22,7 @@ export type World = {
   gate: GateServer
   api: ReturnType<TestRuntime['of']>
   admin: TestRuntime['admin']
+  features: TestRuntime['features']
   /** `leaseMs`: that of its runs, in place of the world's. */
   startWorker(
     options?: Pick<WorkerTask, 'concurrency' | 'dialect' | 'diesAfter' | 'diesInBulkAt'> & {
@@ -73,6 +74,7 @@ export const useWorld = (leaseMs = 30_000): World => {
     ;({ runtime, database } = await openWithDatabase(backend, options))
     world.api = runtime.of('default')
     world.admin = runtime.admin
+    world.features = runtime.features
   })
   afterEach(async () => {
     await processes.end()

@@ -1,6 +1,7 @@
 // asserts: invariants
 
 import { describe, expect, test } from 'vitest'
+import { webhooksRef } from '../../src/features/webhooks/webhooks.ref.ts'
 import { serversMissing, type WorkerProcess } from '../support/processes.ts'
 import { until } from '../support/runs.ts'
 import { say } from '../support/script.ts'
@@ -23,7 +24,9 @@ describe.skipIf(serversMissing !== null)(onServers('a webhook whose worker is ki
       return false
     })
     try {
-      await world.admin.webhooks.settings.change('default', { url: receiver.url, allow_private: true })
+      await world.features
+        .get(webhooksRef)
+        .settings.change('default', { url: receiver.url, allow_private: true })
       say(world.model, { planner: [{ text: 'Done.' }] })
       worker = await world.startWorker()
       const { run } = await world.finish(await world.submit('Be done'))
@@ -33,7 +36,7 @@ describe.skipIf(serversMissing !== null)(onServers('a webhook whose worker is ki
         worker = await world.startWorker()
       }
       const delivered = await until('it is delivered', async () => {
-        const { data } = await world.admin.webhooks.list({ run_id: run.id }, { limit: 10 })
+        const { data } = await world.features.get(webhooksRef).list({ run_id: run.id }, { limit: 10 })
         return data[0]?.status === 'delivered' && data
       })
       expect(delivered).toMatchObject([{ type: 'run.completed', attempts: kills + 1, last_status: 204 }])

@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream'
 import type { BusinessApi, HealthReport, Runtime } from '../../src/app/api.ts'
+import { featureSources } from '../../src/app/features.generated.ts'
+import { addFeatureRoutes } from '../../src/features/load-features.ts'
 import type { AuditEntry } from '../../src/infra/database/audited-database.ts'
 import { createMetrics } from '../../src/infra/telemetry/metrics.ts'
 import { MasonError } from '../../src/state/errors.ts'
@@ -312,6 +314,10 @@ export const createFakeRuntime = (): FakeRuntime => {
       const waiting = { ready: 7, oldest_ready_s: 8.5, unlearned: 0, oldest_unlearned_s: 0 }
       return { queued: 3, running: 2, input_required: 1, workers: 4, outbox: 5, ...waiting }
     }),
+    features: {
+      get: () => ({}) as never,
+      addRoutes: (app, server) => addFeatureRoutes(featureSources, app, server, () => ({})),
+    },
     agentPushes: {} as Runtime['agentPushes'],
     publicOrigin: 'http://localhost:8080',
     admin: {

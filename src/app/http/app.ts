@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { defaultBodyMemoryMb } from '../../infra/config/settings.ts'
 import { toPackagePath } from '../../infra/lib/package-path.ts'
+import type { App } from '../../routes/route.ts'
 import type { Runtime } from '../api.ts'
 import { a2aRoutes } from './a2a.routes.ts'
 import { accountsRoutes } from './admin/accounts.routes.ts'
@@ -14,11 +15,9 @@ import { registryRoutes } from './admin/registry.routes.ts'
 import { rejectedJobsRoutes } from './admin/rejected-jobs.routes.ts'
 import { remoteAgentsRoutes } from './admin/remote-agents.routes.ts'
 import { scenariosRoutes } from './admin/scenarios.routes.ts'
-import { schedulesRoutes } from './admin/schedules.routes.ts'
 import { trustRoutes } from './admin/trust.routes.ts'
 import { usageRoutes } from './admin/usage.routes.ts'
 import { vendorsRoutes } from './admin/vendors.routes.ts'
-import { webhooksRoutes } from './admin/webhooks.routes.ts'
 import { bulkRoutes } from './bulk.routes.ts'
 import { consentRoutes } from './consent.routes.ts'
 import { consolePageRoutes } from './console/page.routes.ts'
@@ -49,7 +48,7 @@ import { type BodyTimes, limitBodies } from './plumbing/request-body.ts'
 import { observeRequests, prepareRequests } from './plumbing/request-hooks.ts'
 import { readRequestId } from './plumbing/request-id.ts'
 import { allowOrigins, sendSecurityHeaders } from './plumbing/response-headers.ts'
-import type { App, ServerContext } from './plumbing/route.ts'
+import type { ServerContext } from './plumbing/server-context.ts'
 import { createSignIn } from './plumbing/sign-in.ts'
 import { runEventsRoutes } from './run-events.routes.ts'
 import { runsRoutes } from './runs.routes.ts'
@@ -146,11 +145,10 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   registryRoutes(app, server)
   scenariosRoutes(app, server)
   usageRoutes(app, server)
-  webhooksRoutes(app, server)
   trustRoutes(app, server)
   providersRoutes(app, server)
   adminPaymentsRoutes(app, server)
-  schedulesRoutes(app, server)
+  await runtime.features.addRoutes(app, server)
   chatRoutes(app, server)
   embeddingsRoutes(app, server)
   mediaRoutes(app, server)

@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { businessQuery, createIdParams, omitUndefined, readSpan, runsQuery } from '../../routes/parameters.ts'
+import { type App, createDocs, respondsWith } from '../../routes/route.ts'
 import { bulkActionSchema, bulkJobSchema } from '../../state/bulk-job.ts'
 import { MasonError } from '../../state/errors.ts'
-import { businessQuery, createIdParams, omitUndefined, readSpan, runsQuery } from './plumbing/parameters.ts'
-import { type App, createDocs, respondsWith } from './plumbing/route.ts'
 
 const describe = createDocs('runs')
 

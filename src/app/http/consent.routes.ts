@@ -9,10 +9,11 @@ import {
   pageScript,
   pageStyle,
 } from '../../payments/consent/pages.ts'
+import { businessQuery, createIdParams } from '../../routes/parameters.ts'
+import { type App, createDocs, type RouteDoc, respondsWith } from '../../routes/route.ts'
 import { isMasonError } from '../../state/errors.ts'
 import { resolveBusinessId } from './plumbing/auth.ts'
-import { businessQuery, createIdParams } from './plumbing/parameters.ts'
-import { type App, createDocs, type RouteDoc, respondsWith, type ServerContext } from './plumbing/route.ts'
+import type { ServerContext } from './plumbing/server-context.ts'
 
 const describe = createDocs('payments')
 

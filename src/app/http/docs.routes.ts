@@ -1,6 +1,6 @@
 import type { ZodType } from 'zod'
+import { type App, createDocs } from '../../routes/route.ts'
 import { apiTitle, type DocumentedRoute, openApiDocument } from './plumbing/openapi.ts'
-import { type App, createDocs } from './plumbing/route.ts'
 
 const describe = createDocs('operations')
 

@@ -1,5 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { businessQuery } from '../../routes/parameters.ts'
+import { HttpError } from '../../routes/problems.ts'
+import { type App, createDocs, respondsWith } from '../../routes/route.ts'
 import { isMasonError, MasonError } from '../../state/errors.ts'
 import {
   fileIdSchema,
@@ -9,9 +12,6 @@ import {
   type UploadedFile,
   uploadedFileSchema,
 } from '../../state/uploaded-file.ts'
-import { businessQuery } from './plumbing/parameters.ts'
-import { HttpError } from './plumbing/problems.ts'
-import { type App, createDocs, respondsWith } from './plumbing/route.ts'
 
 const byteCount = z.preprocess(
   (value) => (typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { businessQuery } from './plumbing/parameters.ts'
-import { type App, createDocs, respondsWith, type ServerContext } from './plumbing/route.ts'
+import { businessQuery } from '../../routes/parameters.ts'
+import { type App, createDocs, respondsWith } from '../../routes/route.ts'
+import type { ServerContext } from './plumbing/server-context.ts'
 
 const describe = createDocs('operations')
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type App, createDocs, respondsWith, type ServerContext } from './plumbing/route.ts'
+import { type App, createDocs, respondsWith } from '../../routes/route.ts'
+import type { ServerContext } from './plumbing/server-context.ts'
 
 const healthSchema = z.strictObject({
   ok: z.boolean(),

@@ -1,7 +1,7 @@
+import { omitUndefined, pageSchema, sessionsQuery } from '../../routes/parameters.ts'
+import { type App, createDocs, respondsWith } from '../../routes/route.ts'
 import { idSchema } from '../../state/run-request.ts'
 import { inputRequestStatusSchema, inputRequestViewSchema } from '../../state/run-view.ts'
-import { omitUndefined, pageSchema, sessionsQuery } from './plumbing/parameters.ts'
-import { type App, createDocs, respondsWith } from './plumbing/route.ts'
 
 const describe = createDocs('runs')
 const inputRequestsQuery = sessionsQuery.extend({

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream'
 import { memoryViewSchema, userKnowledgeSchema } from '../../memory/policy/memory-view.ts'
-import { MasonError } from '../../state/errors.ts'
 import {
   businessQuery,
   createIdParams,
@@ -8,8 +7,9 @@ import {
   omitUndefined,
   pageSchema,
   userQuery,
-} from './plumbing/parameters.ts'
-import { type App, createDocs } from './plumbing/route.ts'
+} from '../../routes/parameters.ts'
+import { type App, createDocs } from '../../routes/route.ts'
+import { MasonError } from '../../state/errors.ts'
 
 const describe = createDocs('memories')
 

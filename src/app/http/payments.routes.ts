@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { businessQuery, createIdParams } from '../../routes/parameters.ts'
+import { type App, createDocs, respondsWith } from '../../routes/route.ts'
 import { MasonError } from '../../state/errors.ts'
 import { idSchema } from '../../state/run-request.ts'
-import { businessQuery, createIdParams } from './plumbing/parameters.ts'
-import { type App, createDocs, respondsWith, type ServerContext } from './plumbing/route.ts'
+import type { ServerContext } from './plumbing/server-context.ts'
 
 const describe = createDocs('payments')
 

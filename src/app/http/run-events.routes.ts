@@ -1,4 +1,3 @@
-import { runChangeSchema, runEventSchema } from '../../state/run-view.ts'
 import {
   businessQuery,
   changesHeaders,
@@ -7,8 +6,10 @@ import {
   readPosition,
   runParams,
   sessionParams,
-} from './plumbing/parameters.ts'
-import { type App, createDocs, type ServerContext } from './plumbing/route.ts'
+} from '../../routes/parameters.ts'
+import { type App, createDocs } from '../../routes/route.ts'
+import { runChangeSchema, runEventSchema } from '../../state/run-view.ts'
+import type { ServerContext } from './plumbing/server-context.ts'
 import { sendEvents } from './plumbing/sse.ts'
 import { throwNoSuchRun } from './runs.routes.ts'
 import { throwNoSuchSession } from './sessions.routes.ts'

@@ -1,6 +1,19 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import {
+  blobParams,
+  businessQuery,
+  pageSchema,
+  readRunFilter,
+  runParams,
+  runsQuery,
+  stateQuery,
+  submitHeaders,
+  trajectoryQuery,
+} from '../../routes/parameters.ts'
+import { HttpError, type ProblemCode } from '../../routes/problems.ts'
+import { type App, createDocs, type RouteDoc, respondsWith } from '../../routes/route.ts'
 import { openDeadline } from '../../state/deadline.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { RunEntry } from '../../state/ports/tracer.ts'
@@ -14,19 +27,7 @@ import { admittedRunSchema, runViewSchema } from '../../state/run-view.ts'
 import { runtimeStateSchema } from '../../state/runtime-state.ts'
 import type { BusinessApi } from '../api.ts'
 import { allBusinesses } from './plumbing/auth.ts'
-import {
-  blobParams,
-  businessQuery,
-  pageSchema,
-  readRunFilter,
-  runParams,
-  runsQuery,
-  stateQuery,
-  submitHeaders,
-  trajectoryQuery,
-} from './plumbing/parameters.ts'
-import { HttpError, type ProblemCode } from './plumbing/problems.ts'
-import { type App, createDocs, type RouteDoc, respondsWith, type ServerContext } from './plumbing/route.ts'
+import type { ServerContext } from './plumbing/server-context.ts'
 
 /** How long `/wait` waits at most, and where the body says nothing. */
 const maxWaitMs = 60_000

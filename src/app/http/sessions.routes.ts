@@ -1,8 +1,4 @@
 import { z } from 'zod'
-import { MasonError } from '../../state/errors.ts'
-import { patchSchema } from '../../state/patch.ts'
-import { actionPromptSchema, actionViewSchema, sessionViewSchema } from '../../state/run-view.ts'
-import { runtimeStateSchema } from '../../state/runtime-state.ts'
 import {
   actionIdSchema,
   actionParams,
@@ -14,8 +10,12 @@ import {
   sessionParams,
   sessionStateQuery,
   sessionsQuery,
-} from './plumbing/parameters.ts'
-import { type App, createDocs, respondsWith } from './plumbing/route.ts'
+} from '../../routes/parameters.ts'
+import { type App, createDocs, respondsWith } from '../../routes/route.ts'
+import { MasonError } from '../../state/errors.ts'
+import { patchSchema } from '../../state/patch.ts'
+import { actionPromptSchema, actionViewSchema, sessionViewSchema } from '../../state/run-view.ts'
+import { runtimeStateSchema } from '../../state/runtime-state.ts'
 
 const describe = createDocs('sessions')
 

@@ -4,6 +4,9 @@ import type { Database } from '../../infra/database/database.ts'
 /** How many days unused data is retained. */
 export type Retention = { blobsDays: number; rejectedJobsDays: number }
 
+/** Deletes what a feature has of before so many days, a bounded batch at each call. */
+export type Sweep = (database: Database, days: number) => Promise<unknown>
+
 /** Rows that one pass reads at most. */
 const batchSize = 500
 
@@ -15,11 +18,16 @@ type SweepPosition = { at: string; tenant: string; sha256: string } | null
  * run names, and blobs that no session holds (of deleted sessions, of requests that were never admitted). Several processes
  * may sweep at once.
  */
-export const createRetentionSweep = (database: Database, retention: Retention): (() => Promise<void>) => {
+export const createRetentionSweep = (
+  database: Database,
+  retention: Retention,
+  sweeps: readonly Sweep[] = [],
+): (() => Promise<void>) => {
   let position: SweepPosition = null
   return async () => {
-    for (const statement of [rejectedStatement, unreadStatement, webhooksStatement])
+    for (const statement of [rejectedStatement, unreadStatement])
       await database.query(statement, [retention.rejectedJobsDays])
+    for (const sweep of sweeps) await sweep(database, retention.rejectedJobsDays)
     for (const statement of [changesStatement, recoveredStatement]) await database.query(statement)
     await database.query(bulkStatement, [retention.rejectedJobsDays])
     for (const statement of [preparedStatement, filesStatement])
@@ -31,11 +39,6 @@ export const createRetentionSweep = (database: Database, retention: Retention): 
 const rejectedStatement = `
   DELETE FROM rejected_jobs WHERE rejected_id = ANY(ARRAY(SELECT rejected_id FROM rejected_jobs
     WHERE received_at < clock_timestamp() - $1::int * interval '1 day' ORDER BY received_at LIMIT ${batchSize}))`
-
-/** Delivered and dead ones; those that are still sent end within about a day. */
-const webhooksStatement = `
-  DELETE FROM webhook_deliveries WHERE webhook_id = ANY(ARRAY(SELECT webhook_id FROM webhook_deliveries
-    WHERE created_at < clock_timestamp() - $1::int * interval '1 day' AND ended_at IS NOT NULL ORDER BY created_at LIMIT ${batchSize}))`
 
 /** Streams of a business resume for a day. */
 const changesStatement = `

@@ -1,32 +1,22 @@
-import type { Egress } from '../../infra/egress/egress-port.ts'
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
 import type { WakeUp } from '../../infra/queue/jobs.ts'
 import { type Queues, wakeRun } from '../../infra/queue/queues.ts'
-import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
-import type { Scrubber } from '../../infra/secrets/scrubber.ts'
-import type { JobData } from '../../state/run-request.ts'
-import type { Admission } from '../runs/admission.ts'
 import { type BulkClaim, createBulkWork } from '../runs/bulk-work.ts'
 import type { Intake } from '../runs/intake-batches.ts'
 import { reconcileRuns, relayWakeUps } from '../runs/relay.ts'
 import { readUnreadWords } from '../runs/run-words.ts'
 import { wakeWaitingRuns } from '../runs/waits.ts'
-import { fireSchedules } from '../schedules/schedule-firing.ts'
-import { createRetentionSweep, type Retention } from '../sessions/retention-sweep.ts'
-import { startWebhookSender } from '../webhooks/webhook-sender.ts'
+import { createRetentionSweep, type Retention, type Sweep } from '../sessions/retention-sweep.ts'
 import { startIntakeLeader } from './intake-leader.ts'
 import { createWorker, type WorkerOptions } from './worker.ts'
 
 type StartWorkerOptions = Omit<WorkerOptions, 'wake'> & {
   queues: Queues
-  /** Sends webhooks. */
-  egress: Egress
-  masterKeys: MasterKeys
-  scrubber: Scrubber
   retention: Retention
+  /** Of features. */
+  sweeps: readonly Sweep[]
   /** Admits jobs of the public queue. */
   intake: Intake
-  submit(businessId: string, request: JobData, key: string): Promise<Admission>
   /** Does the action of a bulk job to one of its runs; safe to repeat. */
   actInBulk(job: BulkClaim, runId: string): Promise<unknown>
 }
@@ -35,7 +25,6 @@ const relayEveryMs = 500
 const reconcileEveryMs = 10_000
 const sweepEveryMs = 60_000
 const wordsEveryMs = 2000
-const scheduleEveryMs = 1000
 const bulkEveryMs = 1000
 /** How long a wake-up waits here before another worker may have it: it limits how fast a backlog is passed on. */
 const wakeUpPatienceMs = 100
@@ -58,35 +47,23 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
   }
   const repeat = (work: () => Promise<unknown>, everyMs: number, title: string) =>
     repeatWork(work, everyMs, clock, log, title)
-  const schedules = { fired: 0, failed: 0 }
-  const fireDueSchedules = async (): Promise<void> => {
-    const { fired, failed } = await fireSchedules(database, options.submit, log)
-    schedules.fired += fired
-    schedules.failed += failed
-  }
   const bulk = createBulkWork({ database, log, leaseMs, act: options.actInBulk })
   const loops = [
     repeat(bulk.run, bulkEveryMs, 'working on lists of runs'),
-    repeat(fireDueSchedules, scheduleEveryMs, 'firing schedules'),
     repeat(() => relayWakeUps(database, queues), relayEveryMs, 'relaying wake-ups'),
     repeat(() => wakeWaitingRuns(database), relayEveryMs, 'waking runs whose waits have ended or are due'),
     repeat(checkRuns, Math.min(reconcileEveryMs, leaseMs), 'reconciling'),
     repeat(() => readUnreadWords(database), wordsEveryMs, 'reading the words of runs'),
-    repeat(createRetentionSweep(database, options.retention), sweepEveryMs, 'sweeping'),
+    repeat(createRetentionSweep(database, options.retention, options.sweeps), sweepEveryMs, 'sweeping'),
   ]
-  const webhooks = startWebhookSender(options)
   return {
-    /** What this process sent of webhooks. */
-    webhookCounts: webhooks.counts,
     runCounts: worker.counts,
-    /** What this process fired of schedules. */
-    scheduleCounts: () => schedules,
     async close(): Promise<void> {
       bulk.stop()
       // not waited for before the runs are handed back: with Redis away it takes all the time that there is
       const intakeStopped = intake?.stop()
       await Promise.all([...loops.map((loop) => loop.stop()), wakeUpConsumer.pause()])
-      await Promise.all([worker.close(), webhooks.close(), intakeStopped])
+      await Promise.all([worker.close(), intakeStopped])
       await wakeUpConsumer.close(1000)
     },
   }

@@ -24,6 +24,13 @@ export type Backlog = {
   oldest_unlearned_s: number
 }
 
+type ReadCounter = {
+  name: string
+  help: string
+  label: string
+  read(): Readonly<Record<string, number>> | null
+}
+
 type TokenCounts = Record<(typeof tokenKinds)[number], number>
 const tokenKinds = ['prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens'] as const
 
@@ -97,15 +104,14 @@ export const createMetrics = (readBacklog: () => Promise<Backlog>) => {
       instruments.spans.reset()
       for (const [result, count] of Object.entries(counts)) instruments.spans.inc({ result }, count)
     },
-    /** Webhooks since the process began, by result. */
-    webhooks(counts: Readonly<Record<'delivered' | 'failed' | 'dead', number>>): void {
-      instruments.webhooks.reset()
-      for (const [result, count] of Object.entries(counts)) instruments.webhooks.inc({ result }, count)
-    },
-    /** What schedules did since the process began: runs that they submitted, and planned times without a run. */
-    schedules(counts: Readonly<Record<'fired' | 'failed', number>>): void {
-      instruments.schedules.reset()
-      for (const [result, count] of Object.entries(counts)) instruments.schedules.inc({ result }, count)
+    /** Adds a counter of what `read` counts by a label since the process began; null: this process counts nothing. */
+    addCounter(counter: ReadCounter): void {
+      const { name, help, label, read } = counter
+      const metric = new Counter({ name, help, labelNames: [label], registers: [registry] })
+      scrapes.push(() => {
+        metric.reset()
+        for (const [value, count] of Object.entries(read() ?? {})) metric.inc({ [label]: value }, count)
+      })
     },
     /** The runs that this process has; more than one permit may serve one run. */
     workerRuns({ runs, working }: { runs: number; working: number }): void {
@@ -206,16 +212,6 @@ const createInstruments = (registry: Registry) => {
     spans: counter(
       'mason_trace_spans_total',
       'Spans by result: exported, failed (no collector took them), dropped (the queue was full)',
-      'result',
-    ),
-    webhooks: counter(
-      'mason_webhooks_total',
-      'Webhooks of this process by result: delivered, failed (an attempt), dead (given up)',
-      'result',
-    ),
-    schedules: counter(
-      'mason_schedules_total',
-      'Planned times of schedules by result: fired (a run was submitted), failed (last_error of the schedule says why)',
       'result',
     ),
     modelRequests: counter(

@@ -6,9 +6,10 @@ import {
 } from '../../../accounts/account-schemas.ts'
 import { budgetSchemas } from '../../../accounts/budget-schemas.ts'
 import type { ResourceScope } from '../../../models/registry/resource-store.ts'
-import { businessQuery } from '../plumbing/parameters.ts'
-import type { App, ServerContext } from '../plumbing/route.ts'
-import { resourceRoutes } from './resource-routes.ts'
+import { businessQuery } from '../../../routes/parameters.ts'
+import { resourceRoutes } from '../../../routes/resource-routes.ts'
+import type { App } from '../../../routes/route.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 
 /** Businesses, their API tokens, their users and their budgets. */
 export const accountsRoutes = (app: App, server: ServerContext): void => {

@@ -1,7 +1,8 @@
 import { agentCardSchema, agentCardViewSchema } from '../../../accounts/agent-cards.ts'
-import { createIdParams } from '../plumbing/parameters.ts'
-import { type App, respondsWith, type ServerContext } from '../plumbing/route.ts'
-import { describeAdmin, handleOne } from './resource-routes.ts'
+import { createIdParams } from '../../../routes/parameters.ts'
+import { describeAdmin, handleOne } from '../../../routes/resource-routes.ts'
+import { type App, respondsWith } from '../../../routes/route.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 
 const cards = {
   path: '/admin/v1/businesses',

@@ -4,9 +4,10 @@ import {
   newOperatorSchema,
   operatorSchemas,
 } from '../../../accounts/audit-schemas.ts'
-import { omitUndefined, pageSchema, plainPageQuery, readSpan, spanQuery } from '../plumbing/parameters.ts'
-import { type App, createDocs, respondsWith, type ServerContext } from '../plumbing/route.ts'
-import { resourceRoutes } from './resource-routes.ts'
+import { omitUndefined, pageSchema, plainPageQuery, readSpan, spanQuery } from '../../../routes/parameters.ts'
+import { resourceRoutes } from '../../../routes/resource-routes.ts'
+import { type App, createDocs, respondsWith } from '../../../routes/route.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 
 /** Admin tokens of people, and what was changed with them. */
 export const auditRoutes = (app: App, { runtime }: ServerContext): void => {

@@ -1,20 +1,21 @@
 import { z } from 'zod'
 import {
+  createCountSchema,
+  createIdParams,
+  omitUndefined,
+  pageSchema,
+  plainPageQuery,
+} from '../../../routes/parameters.ts'
+import { describeAdmin, handleOne } from '../../../routes/resource-routes.ts'
+import { type App, createDocs, respondsWith } from '../../../routes/route.ts'
+import {
   effectResolutionSchema,
   effectStatusSchema,
   effectViewSchema,
   overviewSchema,
   workerViewSchema,
 } from '../../../state/operations.ts'
-import {
-  createCountSchema,
-  createIdParams,
-  omitUndefined,
-  pageSchema,
-  plainPageQuery,
-} from '../plumbing/parameters.ts'
-import { type App, createDocs, respondsWith, type ServerContext } from '../plumbing/route.ts'
-import { describeAdmin, handleOne } from './resource-routes.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 
 const resource = {
   path: '/admin/v1/effects',

@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { actionRoute } from '../../../routes/resource-routes.ts'
+import type { App } from '../../../routes/route.ts'
 import { createPlainTextSchema } from '../../../state/resource-schema.ts'
-import type { App, ServerContext } from '../plumbing/route.ts'
-import { actionRoute } from './resource-routes.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 
 const resource = {
   path: '/admin/v1/payments',

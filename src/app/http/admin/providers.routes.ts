@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { providerSchemas } from '../../../payments/providers/provider-schemas.ts'
+import { actionRoute, resourceRoutes } from '../../../routes/resource-routes.ts'
+import type { App } from '../../../routes/route.ts'
 import { businessIdSchema } from '../../../state/run-request.ts'
-import type { App, ServerContext } from '../plumbing/route.ts'
-import { actionRoute, resourceRoutes } from './resource-routes.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 
 const resource = {
   path: '/admin/v1/providers',

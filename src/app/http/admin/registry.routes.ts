@@ -8,9 +8,10 @@ import {
 } from '../../../models/schemas/model-probe.ts'
 import { formatSchemas } from '../../../models/schemas/response-format.ts'
 import { grantSchemas, routeSchemas } from '../../../models/schemas/routing.ts'
+import { actionRoute, describeAdmin, resourceRoutes } from '../../../routes/resource-routes.ts'
+import type { App } from '../../../routes/route.ts'
 import { businessIdSchema, idSchema } from '../../../state/run-request.ts'
-import type { App, ServerContext } from '../plumbing/route.ts'
-import { actionRoute, describeAdmin, resourceRoutes } from './resource-routes.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 
 /** Categories, response formats, routes and grants: the parts of the registry that belong to no vendor. */
 export const registryRoutes = (app: App, server: ServerContext): void => {

@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { createIdParams, pageSchema, plainPageQuery } from '../../../routes/parameters.ts'
+import { describeAdmin, handleOne } from '../../../routes/resource-routes.ts'
+import { type App, respondsWith } from '../../../routes/route.ts'
 import { rejectedJobDataSchema, rejectedJobSchema } from '../../../state/rejected-job.ts'
 import { admittedRunSchema } from '../../../state/run-view.ts'
-import { createIdParams, pageSchema, plainPageQuery } from '../plumbing/parameters.ts'
-import { type App, respondsWith, type ServerContext } from '../plumbing/route.ts'
-import { describeAdmin, handleOne } from './resource-routes.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 
 const resource = {
   path: '/admin/v1/rejected-jobs',

@@ -1,6 +1,7 @@
 import { remoteAgentSchemas } from '../../../accounts/remote-agents.ts'
-import type { App, ServerContext } from '../plumbing/route.ts'
-import { resourceRoutes } from './resource-routes.ts'
+import { resourceRoutes } from '../../../routes/resource-routes.ts'
+import type { App } from '../../../routes/route.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 
 /** Agents of others that the runs of a business may call. */
 export const remoteAgentsRoutes = (app: App, { runtime }: ServerContext): void => {

@@ -1,7 +1,8 @@
+import { resourceRoutes } from '../../../routes/resource-routes.ts'
+import type { App } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
 import { type ScenarioChange, scenarioSchemas } from '../../../state/scenario.ts'
-import type { App, ServerContext } from '../plumbing/route.ts'
-import { resourceRoutes } from './resource-routes.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 
 /** Scenarios: kinds of request, with the prompts, tools, output, limits, models and rules of each. */
 export const scenariosRoutes = (app: App, { runtime }: ServerContext): void => {

@@ -1,6 +1,7 @@
 import { trustedKeySchemas, trustedKeysFilter } from '../../../payments/trust/trust-schemas.ts'
-import type { App, ServerContext } from '../plumbing/route.ts'
-import { actionRoute, resourceRoutes } from './resource-routes.ts'
+import { actionRoute, resourceRoutes } from '../../../routes/resource-routes.ts'
+import type { App } from '../../../routes/route.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 
 const resource = {
   path: '/admin/v1/trust',

@@ -5,8 +5,9 @@ import {
   usageFilterSchema,
   usageGroupSchema,
 } from '../../../models/schemas/usage-report.ts'
-import { pageSchema, plainPageQuery } from '../plumbing/parameters.ts'
-import { type App, createDocs, type ServerContext } from '../plumbing/route.ts'
+import { pageSchema, plainPageQuery } from '../../../routes/parameters.ts'
+import { type App, createDocs } from '../../../routes/route.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 
 /** Usage and cost of model calls: sums of the ledger, and a comparison with a vendor's export. */
 export const usageRoutes = (app: App, { runtime }: ServerContext): void => {

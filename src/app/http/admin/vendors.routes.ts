@@ -15,8 +15,7 @@ import {
   probeViewSchema,
   unreadAnswerSchema,
 } from '../../../models/schemas/model-probe.ts'
-import { pageSchema, plainPageQuery } from '../plumbing/parameters.ts'
-import type { App, ServerContext } from '../plumbing/route.ts'
+import { pageSchema, plainPageQuery } from '../../../routes/parameters.ts'
 import {
   actionRoute,
   createParams,
@@ -25,7 +24,9 @@ import {
   type Resource,
   readAdminRequest,
   resourceRoutes,
-} from './resource-routes.ts'
+} from '../../../routes/resource-routes.ts'
+import type { App } from '../../../routes/route.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 
 const conflicts: Resource['problems'] = {
   create: ['already_exists'],

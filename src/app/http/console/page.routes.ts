@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
-import type { App } from '../plumbing/route.ts'
 
 /** No script, style or request of another origin, no inline code, and no text that turns into code. */
 const contentPolicy = [

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { SessionCaller, SessionOwner } from '../../../accounts/console-sessions.ts'
+import { type App, createDocs, respondsWith } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Runtime } from '../../api.ts'
 import { type Authenticate, findBearerToken, type Principal } from '../plumbing/auth.ts'
 import type { FailedTokens } from '../plumbing/failed-tokens.ts'
-import { type App, createDocs, respondsWith } from '../plumbing/route.ts'
 import type { SignIn } from '../plumbing/sign-in.ts'
 
 const describe = createDocs('console')

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
-import type { App, ServerContext } from '../plumbing/route.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 import { startStream } from '../plumbing/sse.ts'
 import {
   type ChunkFormat,

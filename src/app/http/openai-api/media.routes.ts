@@ -1,8 +1,9 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
+import type { App } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
 import { createPlainTextSchema } from '../../../state/resource-schema.ts'
-import type { App, ServerContext } from '../plumbing/route.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 import {
   answerByGateway,
   emptyGatewayRequest,

@@ -2,8 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { takePage } from '../../../infra/database/pagination.ts'
 import type { ModelGateway } from '../../../models/ports/call-ports.ts'
+import type { App } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
-import type { App, ServerContext } from '../plumbing/route.ts'
+import type { ServerContext } from '../plumbing/server-context.ts'
 import { openAIQuery, openAIRoute, readGatewayCaller, userSchema } from './model-gateway.ts'
 
 const modelSchema = z.strictObject({

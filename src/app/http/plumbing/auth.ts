@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import type { TokenRole } from '../../../accounts/account-schemas.ts'
+import type { RequiredRole } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Runtime } from '../../api.ts'
 import { invalidRequest } from './request-validation.ts'
@@ -11,12 +11,6 @@ export type Principal =
   | { kind: 'admin'; operator?: { token_id: string; label: string } }
   | { kind: 'token'; business_id: string; token_id?: string; roles: readonly string[] }
   | { kind: 'anonymous' }
-
-/**
- * What a token must be allowed to do. The role `admin` includes all of its business; `operator` is the admin token only;
- * null needs no token.
- */
-export type RequiredRole = Exclude<TokenRole, 'admin'> | 'operator' | null
 
 const defaultBusiness = 'default'
 /** In place of a business, where a list can have those of all. */

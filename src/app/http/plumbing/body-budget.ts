@@ -1,5 +1,5 @@
+import { HttpError } from '../../../routes/problems.ts'
 import { MasonError } from '../../../state/errors.ts'
-import { HttpError } from './problems.ts'
 
 /** Bytes of request bodies in flight: of all callers of a process, and of one token. */
 export type BodyMemory = { processBytes: number; tokenBytes: number }

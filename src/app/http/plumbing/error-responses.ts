@@ -1,10 +1,10 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { HttpError, toProblemResponse } from '../../../routes/problems.ts'
+import type { App } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
-import { HttpError, toProblemResponse } from './problems.ts'
 import { createRequestId } from './request-id.ts'
-import type { App } from './route.ts'
 
 /** Sends the problem of a thrown error. Internal errors are logged under the request id, which the response has too. */
 export const sendProblem = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { HttpError } from './problems.ts'
+import { HttpError } from '../../../routes/problems.ts'
 
 const maxParts = 100
 const maxHeadBytes = 16 * 1024

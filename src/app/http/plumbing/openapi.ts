@@ -1,5 +1,7 @@
 import { type ZodType, z } from 'zod'
 import { formatPathsSchema } from '../../../models/schemas/response-format.ts'
+import { findProblem, type ProblemCode, problemSchema } from '../../../routes/problems.ts'
+import type { RouteDoc, SuccessResponse } from '../../../routes/route.ts'
 import {
   fileSchema,
   limitsSchema,
@@ -26,8 +28,6 @@ import {
   todoSchema,
   usageSchema,
 } from '../../../state/runtime-state.ts'
-import { findProblem, type ProblemCode, problemSchema } from './problems.ts'
-import type { RouteDoc, SuccessResponse } from './route.ts'
 
 type Part = 'params' | 'querystring' | 'headers' | 'body'
 type Json = Record<string, unknown>

@@ -3,14 +3,14 @@ import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { parse as parseSecurely } from 'secure-json-parse'
 import { settlesWithin } from '../../../infra/lib/timeouts.ts'
+import { HttpError } from '../../../routes/problems.ts'
+import type { App, RouteDoc } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
 import { type FieldError, toPointer } from '../../../state/resource-schema.ts'
 import { maxRequestBytes } from '../../../state/run-request.ts'
 import { maxJsonValues, measureJson } from '../../../state/text/json-size.ts'
 import { type BodyMemory, type BodyReservation, createBodyBudget } from './body-budget.ts'
 import type { Step } from './large-bodies.ts'
-import { HttpError } from './problems.ts'
-import type { App, RouteDoc } from './route.ts'
 
 /** How much of a body that is too large is still read, so that its sender receives the response. */
 const maxReadBytes = 4 * maxRequestBytes

@@ -1,4 +1,6 @@
 import type { Metrics } from '../../../infra/telemetry/metrics.ts'
+import { HttpError } from '../../../routes/problems.ts'
+import type { App } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Runtime } from '../../api.ts'
 import { toAuditEntry } from './audit-entry.ts'
@@ -7,10 +9,8 @@ import { requestPath } from './error-responses.ts'
 import { parseFormBody } from './form-body.ts'
 import { createLargeBodies, largeBytes, type Step, stepAtOnce } from './large-bodies.ts'
 import type { OpenResponses } from './open-responses.ts'
-import { HttpError } from './problems.ts'
 import { discardUnreadBody, nameCaller, parseJsonBody } from './request-body.ts'
 import { validateRequest } from './request-validation.ts'
-import type { App } from './route.ts'
 import { type SignIn, toPrincipal } from './sign-in.ts'
 
 /** Adds the request id to every response, reads what is left of its body, and counts and logs every request. */

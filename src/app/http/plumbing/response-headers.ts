@@ -1,6 +1,6 @@
 import cors from '@fastify/cors'
 import helmet from '@fastify/helmet'
-import type { App } from './route.ts'
+import type { App } from '../../../routes/route.ts'
 
 /**
  * Sends helmet's security headers with every response. HTTPS is not forced, because most servers run behind a proxy or on

@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import type { SessionCaller } from '../../../accounts/console-sessions.ts'
+import { HttpError } from '../../../routes/problems.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Runtime } from '../../api.ts'
 import { isJson, isLocalHost, isRead, type Principal } from './auth.ts'
-import { HttpError } from './problems.ts'
 
 /** For the checks of open streams, of which one session may have many. */
 const recentMs = 500

@@ -1,0 +1,34 @@
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { readFileKind } from '../src/features/load-features.ts'
+import { root } from './source-tree.ts'
+
+const folder = join(root, 'src/features')
+
+/** Where the list of features is written. */
+export const featureListPath = join(root, 'src/app/features.generated.ts')
+
+/** The features with their files, as the built package loads them. Throws for a file whose suffix is unknown. */
+export const renderFeatureList = (): string => {
+  const features = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+    .sort()
+  const blocks = features.map((id) => {
+    const files = readdirSync(join(folder, id), { encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts') && readFileKind(`src/features/${id}`, file) !== null)
+      .sort()
+    const lines = files.map((file) => `      '${file}': () => import('../features/${id}/${file}'),`)
+    return ['  {', `    folder: 'src/features/${id}',`, '    files: {', ...lines, '    },', '  },'].join('\n')
+  })
+  return `import type { FeatureSource } from '../features/load-features.ts'
+
+/** Each folder of src/features with its files, loaded when they are needed; \`npm run features\` writes this file. */
+export const featureSources: readonly FeatureSource[] = [
+${blocks.join('\n')}
+]
+`
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(featureListPath, renderFeatureList())

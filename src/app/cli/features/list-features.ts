@@ -1,0 +1,55 @@
+import { type FeatureSource, loadFeatures, loadKind } from '../../../features/load-features.ts'
+import { featureSources } from '../../features.generated.ts'
+import { exitCodes } from '../errors.ts'
+
+/** What a feature is made of. Routes as method and path. */
+export type FeatureListing = Record<'tables' | 'routes' | 'loops' | 'metrics' | 'commands', string[]> & {
+  id: string
+}
+
+const methods = ['get', 'post', 'put', 'patch', 'delete'] as const
+
+/** The features with what their files define; nothing is started, and no settings are read. */
+export const listFeatures = async (
+  sources: readonly FeatureSource[] = featureSources,
+): Promise<FeatureListing[]> => {
+  const features = await loadFeatures(sources)
+  return Promise.all(
+    features.map(async ({ file, definition: { id, tables } }) => {
+      const own = sources.filter(({ folder }) => file === `${folder}/feature.ts`)
+      const routes: string[] = []
+      const app = Object.fromEntries(
+        methods.map((method) => [
+          method,
+          (path: string) => void routes.push(`${method.toUpperCase()} ${path}`),
+        ]),
+      )
+      for (const { definition } of await loadKind(own, 'routes'))
+        definition.add(app as never, noServices as never, { open: null as never })
+      const namesOf = async (kind: 'loop' | 'metrics' | 'command'): Promise<string[]> =>
+        (await loadKind(own, kind)).map(({ definition }) => definition.name)
+      const [loops, metrics, commands] = await Promise.all([
+        namesOf('loop'),
+        namesOf('metrics'),
+        namesOf('command'),
+      ])
+      return { id, tables: [...tables], routes, loops, metrics, commands }
+    }),
+  )
+}
+
+/** What routes are added with, when they are only listed: each service has whatever is read of it. */
+const noServices: unknown = new Proxy({}, { get: () => noServices })
+
+/** `mason features` */
+export const printFeatures = async (flags: { json?: boolean }): Promise<number> => {
+  const print = (text: string): void => void process.stdout.write(`${text}\n`)
+  for (const { id, ...parts } of await listFeatures()) {
+    if (flags.json) print(JSON.stringify({ id, ...parts }))
+    else {
+      print(id)
+      for (const [name, items] of Object.entries(parts)) for (const item of items) print(`  ${name}: ${item}`)
+    }
+  }
+  return exitCodes.done
+}

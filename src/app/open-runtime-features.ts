@@ -1,0 +1,60 @@
+import { toPushBody, toPushHeaders } from '../a2a/push/agent-pushes.ts'
+import * as core from '../features/core.ref.ts'
+import type { Ref } from '../features/definitions.ts'
+import { type Features, openFeatures, provide } from '../features/load-features.ts'
+import { checkRequestNames } from '../graph/check-request.ts'
+import type { GraphInfo } from '../graph/definitions.ts'
+import type { Database } from '../infra/database/database.ts'
+import type { Egress } from '../infra/egress/egress-port.ts'
+import type { MasterKeys } from '../infra/secrets/master-keys.ts'
+import type { Scrubber } from '../infra/secrets/scrubber.ts'
+import type { Clock } from '../state/ports/clock.ts'
+import type { Log } from '../state/ports/log.ts'
+import type { Models } from '../state/ports/models.ts'
+import { createFieldsError } from '../state/resource-schema.ts'
+import { featureSources } from './features.generated.ts'
+
+type CoreParts = {
+  database: Database
+  workerDatabase: Database
+  clock: Clock
+  log: Log
+  egress: Egress
+  masterKeys: MasterKeys
+  scrubber: Scrubber
+  graph: GraphInfo
+  models: Models
+  checkWebhookAddress: core.CheckWebhookAddress
+  submit: core.RunSubmission['submit']
+}
+
+/** Opens the features of this process with what the core provides. */
+export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
+  openFeatures(featureSources, [
+    provide(core.databaseRef, parts.database),
+    provide(core.workerDatabaseRef, parts.workerDatabase),
+    provide(core.clockRef, parts.clock),
+    provide(core.logRef, parts.log),
+    provide(core.egressRef, parts.egress),
+    provide(core.masterKeysRef, parts.masterKeys),
+    provide(core.scrubberRef, parts.scrubber),
+    provide(core.pushFormatRef, { toBody: toPushBody, toHeaders: toPushHeaders }),
+    provide(core.runSubmissionRef, {
+      async check(businessId, request) {
+        checkRequestNames(request, parts.graph, parts.models)
+        if (request.webhook_url !== undefined)
+          await parts.checkWebhookAddress(businessId, request.webhook_url, 'webhook_url')
+      },
+      submit: parts.submit,
+    }),
+  ])
+
+/** Checks addresses by the feature that sends webhooks; without one, each is refused. */
+export const createWebhookCheck =
+  (find: (ref: Ref<core.CheckWebhookAddress>) => core.CheckWebhookAddress | null): core.CheckWebhookAddress =>
+  async (businessId, url, field) => {
+    const check = find(core.webhookAddressRef)
+    if (!check)
+      throw createFieldsError({ pointer: `/${field}`, detail: 'this server sends no webhooks; omit it' })
+    await check(businessId, url, field)
+  }

@@ -1,0 +1,133 @@
+import type { Command } from 'commander'
+import type { Database } from '../infra/database/database.ts'
+import type { App, RouteServer } from '../routes/route.ts'
+
+/** The contract of features: docs/features.md. A feature is a folder; each of its files defines one thing, by its suffix. */
+
+/** Names what one service provides, with its type, so that a file can use it without importing the service. */
+export type Ref<Value> = { readonly id: string; readonly type?: Value }
+
+/** A handle; its id is that of the feature, a dot and a name, and the same everywhere. */
+export const defineRef = <Value>(id: string): Ref<Value> => ({ id })
+
+/** What a file uses, by names of its own. */
+export type Needs = Readonly<Record<string, Ref<unknown>>>
+
+/** The values of what a file uses. */
+export type Needed<Given extends Needs> = {
+  readonly [Name in keyof Given]: Given[Name] extends Ref<infer Value> ? Value : never
+}
+
+/** `feature.ts`: the id, which is the name of the folder and permanent, and the tables that only this feature writes. */
+export type FeatureDefinition = { kind: 'feature'; id: string; tables: readonly string[] }
+
+/** `*.service.ts`: made once in each process, after what it needs. */
+export type ServiceDefinition<Given extends Needs = Needs, Value = unknown> = {
+  kind: 'service'
+  provides: Ref<Value>
+  needs: Given
+  start(needed: Needed<Given>): Value
+}
+
+/** `*.routes.ts` */
+export type RoutesDefinition<Given extends Needs = Needs> = {
+  kind: 'routes'
+  needs: Given
+  add(app: App, needed: Needed<Given>, server: RouteServer): void
+}
+
+/** `*.loop.ts`: work that each worker repeats, `everyMs` after it ended. Workers share it by what they lock in the database. */
+export type LoopDefinition<Given extends Needs = Needs> = {
+  kind: 'loop'
+  /** What it is doing, for the log: `sending webhooks`. */
+  name: string
+  everyMs: number
+  needs: Given
+  run(needed: Needed<Given>): Promise<unknown>
+  /** Ends what `run` has begun, when the worker stops; `lastRun` is the run in progress. */
+  drain?(needed: Needed<Given>, lastRun: Promise<void>): Promise<void>
+}
+
+/** `*.metrics.ts`: a counter with one label. `read` is called at each scrape; null where this process counts nothing. */
+export type MetricsDefinition<Given extends Needs = Needs> = {
+  kind: 'metrics'
+  name: string
+  help: string
+  label: string
+  needs: Given
+  read(needed: Needed<Given>): Readonly<Record<string, number>> | null
+}
+
+/** `*.retention.ts`: deletes what is older than the days that rejected jobs are retained, a bounded batch at each call. */
+export type RetentionDefinition = {
+  kind: 'retention'
+  sweep(database: Database, days: number): Promise<unknown>
+}
+
+/** What a command works with: the admin API that its flags choose, and the output. */
+export type CommandTools = {
+  withAdmin(
+    flags: { url?: string; token?: string },
+    work: (admin: {
+      call(
+        method: 'GET' | 'POST',
+        path: string,
+        json?: unknown,
+        query?: Readonly<Record<string, string | undefined>>,
+      ): Promise<unknown>
+      /** Prints lines, without secrets. */
+      print(text: string): void
+    }) => Promise<void>,
+  ): Promise<void>
+  formatTable(rows: readonly (readonly string[])[]): string
+}
+
+/** `*.command.ts`: a command with its subcommands. */
+export type CommandDefinition = {
+  kind: 'command'
+  name: string
+  description: string
+  add(command: Command, tools: CommandTools): void
+}
+
+/** What a file of a feature defines. */
+export type Definition =
+  | FeatureDefinition
+  | ServiceDefinition
+  | RoutesDefinition
+  | LoopDefinition
+  | MetricsDefinition
+  | RetentionDefinition
+  | CommandDefinition
+
+/** See `FeatureDefinition`. */
+export const defineFeature = (feature: Omit<FeatureDefinition, 'kind'>): FeatureDefinition => ({
+  kind: 'feature',
+  ...feature,
+})
+/** See `ServiceDefinition`. */
+export const defineService = <Given extends Needs, Value>(
+  service: Omit<ServiceDefinition<Given, Value>, 'kind'>,
+): ServiceDefinition<Given, Value> => ({ kind: 'service', ...service })
+/** See `RoutesDefinition`. */
+export const defineRoutes = <Given extends Needs>(
+  routes: Omit<RoutesDefinition<Given>, 'kind'>,
+): RoutesDefinition<Given> => ({ kind: 'routes', ...routes })
+/** See `LoopDefinition`. */
+export const defineLoop = <Given extends Needs>(
+  loop: Omit<LoopDefinition<Given>, 'kind'>,
+): LoopDefinition<Given> => ({ kind: 'loop', ...loop })
+/** See `MetricsDefinition`. */
+export const defineMetrics = <Given extends Needs>(
+  metrics: Omit<MetricsDefinition<Given>, 'kind'>,
+): MetricsDefinition<Given> => ({ kind: 'metrics', ...metrics })
+/** See `RetentionDefinition`. */
+export const defineRetention = (sweep: RetentionDefinition['sweep']): RetentionDefinition => ({
+  kind: 'retention',
+  sweep,
+})
+/** See `CommandDefinition`. */
+export const defineCommand = (command: Omit<CommandDefinition, 'kind'>): CommandDefinition => ({
+  kind: 'command',
+  ...command,
+})

@@ -1,0 +1,186 @@
+import { repeatWork } from '../infra/lib/repeat-work.ts'
+import type { App, RouteServer } from '../routes/route.ts'
+import { MasonError } from '../state/errors.ts'
+import type { Clock } from '../state/ports/clock.ts'
+import type { Log } from '../state/ports/log.ts'
+import type { Definition, Needs, Ref } from './definitions.ts'
+
+/** A folder of a feature: what its files load, by their names. */
+export type FeatureSource = {
+  folder: string
+  files: Readonly<Record<string, () => Promise<{ default: unknown }>>>
+}
+
+type Kind = Definition['kind']
+type OfKind<Name extends Kind> = Extract<Definition, { kind: Name }>
+/** One definition with the file that has it. */
+type Loaded<Name extends Kind> = { file: string; definition: OfKind<Name> }
+
+const kinds: readonly Kind[] = ['feature', 'service', 'routes', 'loop', 'metrics', 'retention', 'command']
+
+const refuse = (message: string, remedy: string): MasonError =>
+  new MasonError('invalid_settings', message, { remedy })
+
+/** What the file of a feature defines, by its name; null for handles and for files that others import. */
+export const readFileKind = (folder: string, file: string): Kind | null => {
+  const suffix = file === 'feature.ts' ? 'feature' : (/\.([^.]+)\.ts$/.exec(file)?.[1] ?? null)
+  if (suffix === null || suffix === 'ref') return null
+  const kind = kinds.find((one) => one === suffix)
+  if (kind !== undefined) return kind
+  throw refuse(
+    `${folder}/${file} has the unknown suffix .${suffix}.ts`,
+    `use one of ${kinds
+      .slice(1)
+      .map((one) => `.${one}.ts`)
+      .join(', ')} and .ref.ts, or no second dot in the name`,
+  )
+}
+
+/** Loads the files of one kind of all features, sorted by folder and name. */
+export const loadKind = async <Name extends Kind>(
+  sources: readonly FeatureSource[],
+  kind: Name,
+): Promise<Loaded<Name>[]> => {
+  const files = sources.flatMap(({ folder, files }) =>
+    Object.entries(files)
+      .filter(([file]) => readFileKind(folder, file) === kind)
+      .map(([file, load]) => ({ file: `${folder}/${file}`, load })),
+  )
+  files.sort((a, b) => (a.file < b.file ? -1 : 1))
+  return Promise.all(
+    files.map(async ({ file, load }) => {
+      const { default: definition } = await load()
+      if ((definition as Partial<Definition> | undefined)?.kind !== kind)
+        throw refuse(
+          `${file} has no ${kind} as its default export`,
+          `write: export default define${kind[0]?.toUpperCase()}${kind.slice(1)}({ … })`,
+        )
+      return { file, definition: definition as OfKind<Name> }
+    }),
+  )
+}
+
+/** The features, each with the folder that has it. Throws where two have one id, or a folder is none. */
+export const loadFeatures = async (sources: readonly FeatureSource[]): Promise<Loaded<'feature'>[]> => {
+  const features = await loadKind(sources, 'feature')
+  const without = sources.find(({ files }) => files['feature.ts'] === undefined)
+  if (without)
+    throw refuse(
+      `${without.folder} has no feature.ts`,
+      'add it: export default defineFeature({ id, tables: [] }), or remove the folder',
+    )
+  for (const { file, definition } of features) {
+    const other = features.find((one) => one.file !== file && one.definition.id === definition.id)
+    if (other)
+      throw refuse(
+        `${file} and ${other.file} both define the feature "${definition.id}"`,
+        'give one of them another id, or remove it',
+      )
+  }
+  return features
+}
+
+/** The value of a handle; undefined where it is not provided. */
+type Reader = (id: string) => unknown
+
+const throwMissing = (file: string, id: string): never => {
+  throw refuse(
+    `${file} needs "${id}", which no feature provides`,
+    `add the feature "${id.split('.', 1)[0]}", or remove ${file}`,
+  )
+}
+
+const resolveNeeds = (file: string, needs: Needs, read: Reader): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(needs).map(([name, { id }]) => [name, read(id) ?? throwMissing(file, id)]),
+  )
+
+/** A value that the core provides. */
+export type Provided = readonly [ref: Ref<unknown>, value: unknown]
+/** `value` under its handle. */
+export const provide = <Value>(ref: Ref<Value>, value: Value): Provided => [ref, value]
+
+/** Starts each service after what it needs. Throws for a circle, and for a handle that is not provided, or twice. */
+const startServices = (services: readonly Loaded<'service'>[], core: readonly Provided[]) => {
+  const values = new Map(core.map(([ref, value]) => [ref.id, value]))
+  const byId = new Map<string, Loaded<'service'>>()
+  for (const service of services) {
+    const { id } = service.definition.provides
+    const other = byId.get(id)?.file ?? (values.has(id) ? 'the core' : null)
+    if (other !== null)
+      throw refuse(
+        `${service.file} and ${other} both provide "${id}"`,
+        'give one of them another handle, or remove it',
+      )
+    byId.set(id, service)
+  }
+  const start = (id: string, users: readonly string[]): void => {
+    const service = byId.get(id)
+    // what is missing is named with the file that needs it
+    if (values.has(id) || !service) return
+    const { file, definition } = service
+    if (users.includes(file))
+      throw refuse(
+        `services need each other in a circle: ${[...users.slice(users.indexOf(file)), file].join(' -> ')}`,
+        'move what both need to a service of its own',
+      )
+    for (const ref of Object.values(definition.needs)) start(ref.id, [...users, file])
+    values.set(id, definition.start(resolveNeeds(file, definition.needs, (need) => values.get(need))))
+  }
+  for (const { definition } of services) start(definition.provides.id, [])
+  return values
+}
+
+/** The features of one process, with their services started. */
+export const openFeatures = async (sources: readonly FeatureSource[], core: readonly Provided[]) => {
+  await loadFeatures(sources)
+  const values = startServices(await loadKind(sources, 'service'), core)
+  const read: Reader = (id) => values.get(id)
+  const find = <Value>({ id }: Ref<Value>): Value | null => (read(id) as Value | undefined) ?? null
+  return {
+    /** Null: no feature provides it. */
+    find,
+    /** Throws where no feature provides it. */
+    get: <Value>(ref: Ref<Value>): Value => find(ref) ?? throwMissing('the caller', ref.id),
+    addRoutes: (app: App, server: RouteServer): Promise<void> => addFeatureRoutes(sources, app, server, read),
+    /** What is read at each scrape. */
+    async loadCounters() {
+      const counters = await loadKind(sources, 'metrics')
+      return counters.map(({ file, definition: { needs, ...counter } }) => {
+        const needed = resolveNeeds(file, needs, read)
+        return { ...counter, read: () => counter.read(needed) }
+      })
+    },
+    loadSweeps: async () => (await loadKind(sources, 'retention')).map(({ definition }) => definition.sweep),
+    /** Starts the loops of a worker. */
+    async startLoops(clock: Clock, log: Log): Promise<{ stop(): Promise<void> }> {
+      const loops = await loadKind(sources, 'loop')
+      const stops = loops.map(({ file, definition: { needs, ...loop } }) => {
+        const needed = resolveNeeds(file, needs, read)
+        const repeated = repeatWork(() => loop.run(needed), loop.everyMs, clock, log, loop.name)
+        return async (): Promise<void> => {
+          const lastRun = repeated.stop()
+          await (loop.drain?.(needed, lastRun) ?? lastRun)
+        }
+      })
+      return {
+        /** In reverse; waits for all together. */
+        stop: async () => void (await Promise.all(stops.reverse().map((stop) => stop()))),
+      }
+    },
+  }
+}
+
+/** See `openFeatures`. */
+export type Features = Awaited<ReturnType<typeof openFeatures>>
+
+/** Adds the routes of all features; `read` has what they need. */
+export const addFeatureRoutes = async (
+  sources: readonly FeatureSource[],
+  app: App,
+  server: RouteServer,
+  read: Reader,
+): Promise<void> => {
+  for (const { file, definition } of await loadKind(sources, 'routes'))
+    definition.add(app, resolveNeeds(file, definition.needs, read), server)
+}

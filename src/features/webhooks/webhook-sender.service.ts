@@ -1,0 +1,26 @@
+import {
+  clockRef,
+  egressRef,
+  logRef,
+  masterKeysRef,
+  pushFormatRef,
+  scrubberRef,
+  workerDatabaseRef,
+} from '../core.ref.ts'
+import { defineService } from '../definitions.ts'
+import { createWebhookSender } from './webhook-sender.ts'
+import { webhookSenderRef } from './webhooks.ref.ts'
+
+export default defineService({
+  provides: webhookSenderRef,
+  needs: {
+    database: workerDatabaseRef,
+    egress: egressRef,
+    masterKeys: masterKeysRef,
+    scrubber: scrubberRef,
+    pushFormat: pushFormatRef,
+    clock: clockRef,
+    log: logRef,
+  },
+  start: createWebhookSender,
+})

@@ -1,0 +1,84 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import type { ZodType } from 'zod'
+import type { TokenRole } from '../accounts/account-schemas.ts'
+import type { ProblemCode } from './problems.ts'
+
+/**
+ * What a token must be allowed to do. The role `admin` includes all of its business; `operator` is the admin token only;
+ * null needs no token.
+ */
+export type RequiredRole = Exclude<TokenRole, 'admin'> | 'operator' | null
+
+/** A success response of a route. `type` is application/json unless it is set. */
+export type SuccessResponse = {
+  description: string
+  schema?: ZodType
+  type?: string
+  /** What each event holds where the client asks for a stream instead. */
+  events?: ZodType
+  /** Descriptions of headers, by name. */
+  headers?: Record<string, string>
+}
+
+/** The one success response of a route. */
+export const respondsWith = (
+  status: number,
+  description: string,
+  schema?: ZodType,
+): Pick<RouteDoc, 'responses'> => ({ responses: { [status]: { description, ...(schema && { schema }) } } })
+
+/** The documentation of a route: authentication, validation and /openapi.json all read it here. */
+export type RouteDoc = {
+  /** The operation id, unique among all routes. */
+  id: string
+  tag: string
+  summary: string
+  description?: string
+  role: RequiredRole
+  /** Success responses by status. */
+  responses: Record<number, SuccessResponse>
+  /** Problems of its own, beside those of every route and those that follow from its body and path. */
+  problems?: ProblemCode[]
+  /** The body of every error response, where it is no problem of RFC 9457. */
+  errorBody?: ZodType
+  /** An absent body means `{}`. */
+  bodyOptional?: boolean
+  /** So many values its body may have; absent: 50,000. */
+  maxValues?: number
+  /** The body is a form with files, in place of JSON. */
+  form?: boolean
+  /** The body is bytes of any type, which the handler reads in chunks; `request.body` is undefined where there is none. */
+  streamed?: boolean
+}
+
+/** Documents the routes of one tag. */
+export const createDocs =
+  (tag: string) =>
+  (
+    role: RequiredRole,
+    id: string,
+    summary: string,
+    more: Omit<RouteDoc, 'tag' | 'role' | 'id' | 'summary'>,
+  ): { doc: RouteDoc } => ({ doc: { tag, role, id, summary, ...more } })
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    doc?: RouteDoc
+  }
+}
+
+/** The fastify app whose handlers get values typed by their zod schemas. */
+export type App = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>
+
+/** What a route knows of the server: the signal aborts when the client disconnects or the server closes. */
+export type RouteServer = {
+  open: { abortSignal(response: ServerResponse): { signal: AbortSignal; release(): void } }
+}

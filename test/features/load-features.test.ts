@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest'
+import {
+  type Definition,
+  defineFeature,
+  defineLoop,
+  defineRef,
+  defineRoutes,
+  defineService,
+} from '../../src/features/definitions.ts'
+import { type FeatureSource, openFeatures, provide, readFileKind } from '../../src/features/load-features.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+
+/** A folder with these files beside its feature.ts. */
+const folder = (
+  id: string,
+  files: Record<string, unknown>,
+  feature: Definition | null = defineFeature({ id, tables: [] }),
+): FeatureSource => ({
+  folder: `features/${id}`,
+  files: Object.fromEntries(
+    Object.entries({ ...(feature && { 'feature.ts': feature }), ...files }).map(([file, definition]) => [
+      file,
+      async () => ({ default: definition }),
+    ]),
+  ),
+})
+const open = (...sources: FeatureSource[]) => openFeatures(sources, [provide(greetingRef, 'hello')])
+const refuses = (message: string, remedy: string) => expect.objectContaining({ message, remedy })
+
+const greetingRef = defineRef<string>('core.greeting')
+const aRef = defineRef<string>('a.text')
+const bRef = defineRef<string>('b.text')
+const needing = (provides: typeof aRef, needed: typeof aRef) =>
+  defineService({ provides, needs: { needed }, start: ({ needed }) => `${needed}!` })
+
+describe('the features of a process', () => {
+  test('have their services started after what they need, whatever their names', async () => {
+    const features = await open(
+      folder('a', { 'a.service.ts': needing(aRef, bRef) }),
+      folder('b', { 'b.service.ts': needing(bRef, greetingRef) }),
+    )
+    expect(features.get(aRef)).toBe('hello!!')
+  })
+
+  test('load no file but those that are asked for', async () => {
+    const loaded: string[] = []
+    const source: FeatureSource = {
+      folder: 'features/a',
+      files: {
+        'feature.ts': async () => ({ default: defineFeature({ id: 'a', tables: [] }) }),
+        'a.routes.ts': async () => {
+          loaded.push('routes')
+          return { default: defineRoutes({ needs: {}, add: () => {} }) }
+        },
+      },
+    }
+    const features = await openFeatures([source], [])
+    expect(loaded).toEqual([])
+    await features.addRoutes({} as never, {} as never)
+    expect(loaded).toEqual(['routes'])
+  })
+
+  test('stop their loops in reverse, each with what it has in flight', async () => {
+    const events: string[] = []
+    const loop = (name: string) =>
+      defineLoop({
+        name,
+        everyMs: 60_000,
+        needs: {},
+        run: async () => void events.push(`${name} runs`),
+        async drain(_, lastRun) {
+          events.push(`${name} drains`)
+          await lastRun
+        },
+      })
+    const features = await open(
+      folder('a', { 'a.loop.ts': loop('a') }),
+      folder('b', { 'b.loop.ts': loop('b') }),
+    )
+    const loops = await features.startLoops(systemClock, silentLog)
+    await loops.stop()
+    expect(events).toEqual(['a runs', 'b runs', 'b drains', 'a drains'])
+  })
+})
+
+describe('an error of features names both sides and the remedy', () => {
+  test('where services need each other in a circle', async () => {
+    await expect(
+      open(
+        folder('a', { 'a.service.ts': needing(aRef, bRef) }),
+        folder('b', { 'b.service.ts': needing(bRef, aRef) }),
+      ),
+    ).rejects.toEqual(
+      refuses(
+        'services need each other in a circle: features/a/a.service.ts -> features/b/b.service.ts -> features/a/a.service.ts',
+        'move what both need to a service of its own',
+      ),
+    )
+  })
+
+  test('where a feature is missing', async () => {
+    await expect(open(folder('a', { 'a.service.ts': needing(aRef, bRef) }))).rejects.toEqual(
+      refuses(
+        'features/a/a.service.ts needs "b.text", which no feature provides',
+        'add the feature "b", or remove features/a/a.service.ts',
+      ),
+    )
+    const features = await open(
+      folder('a', { 'a.routes.ts': defineRoutes({ needs: { b: bRef }, add: () => {} }) }),
+    )
+    await expect(features.addRoutes({} as never, {} as never)).rejects.toThrow(
+      'features/a/a.routes.ts needs "b.text"',
+    )
+    expect(() => features.get(bRef)).toThrow('"b.text"')
+    expect(features.find(bRef)).toBeNull()
+  })
+
+  test('where two have one id', async () => {
+    await expect(
+      open(folder('a', {}), folder('b', {}, defineFeature({ id: 'a', tables: [] }))),
+    ).rejects.toEqual(
+      refuses(
+        'features/a/feature.ts and features/b/feature.ts both define the feature "a"',
+        'give one of them another id, or remove it',
+      ),
+    )
+  })
+
+  test('where two services provide one handle, or one that the core provides', async () => {
+    const source = folder('a', { 'a.service.ts': needing(aRef, greetingRef) })
+    await expect(open(source, folder('b', { 'b.service.ts': needing(aRef, greetingRef) }))).rejects.toThrow(
+      'features/b/b.service.ts and features/a/a.service.ts both provide "a.text"',
+    )
+    await expect(open(folder('c', { 'c.service.ts': needing(greetingRef, aRef) }))).rejects.toThrow(
+      'features/c/c.service.ts and the core both provide "core.greeting"',
+    )
+  })
+
+  test('where the suffix of a file is unknown, a folder is not a feature, or a file defines another kind', async () => {
+    expect(() => readFileKind('features/a', 'a.cron.ts')).toThrow(
+      'features/a/a.cron.ts has the unknown suffix .cron.ts',
+    )
+    await expect(open(folder('a', { 'a.cron.ts': null }))).rejects.toThrow('unknown suffix .cron.ts')
+    await expect(open(folder('a', {}, null))).rejects.toThrow('features/a has no feature.ts')
+    await expect(
+      open(folder('a', { 'a.service.ts': defineRoutes({ needs: {}, add: () => {} }) })),
+    ).rejects.toEqual(
+      refuses(
+        'features/a/a.service.ts has no service as its default export',
+        'write: export default defineService({ … })',
+      ),
+    )
+  })
+})

@@ -1,0 +1,57 @@
+// tier: all
+
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { test as base, describe, expect } from 'vitest'
+import { closing } from '../support/integration-test.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const features = (await readdir(join(root, 'src/features'), { withFileTypes: true }))
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name)
+
+/** What is not needed to compile, test and start. */
+const left = ['.git', '.mason', 'node_modules', 'dist', 'docs', 'bench', 'console', 'examples']
+
+const test = base.extend(
+  'copy',
+  closing(async () => {
+    const path = await mkdtemp(join(tmpdir(), 'mason-without-'))
+    await cp(root, path, {
+      recursive: true,
+      filter: (from) => !left.some((name) => from === join(root, name)),
+    })
+    await symlink(join(root, 'node_modules'), join(path, 'node_modules'))
+    return { path, close: () => rm(path, { recursive: true }) }
+  }),
+)
+
+describe('a copy of the source', () => {
+  for (const id of features)
+    test(`compiles, passes the unit tests of the core and starts without the feature ${id}`, async ({
+      copy,
+    }) => {
+      const execute = async (...[program, ...args]: [string, ...string[]]): Promise<string> => {
+        const { MASON_TEST_TIER: _, VITEST: __, NODE_ENV: ___, ...env } = process.env
+        const options = { cwd: copy.path, env: { ...env, DATA_DIR: join(copy.path, '.mason') } }
+        return (await promisify(execFile)(program, args, options)).stdout
+      }
+      await rm(join(copy.path, 'src/features', id), { recursive: true })
+      await rm(join(copy.path, 'test/features', id), { recursive: true, force: true })
+      await execute('npx', 'tsx', 'scripts/feature-list.ts')
+      await execute('npx', 'tsc', '--noEmit', '-p', 'tsconfig.build.json')
+      await execute('npx', 'vitest', 'run', '--project', 'unit', 'test/engine', 'test/features', 'test/graph')
+      const listed = await execute('npx', 'tsx', 'src/cli.ts', 'features', '--json')
+      expect(
+        listed
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line).id),
+      ).toEqual(features.filter((one) => one !== id).sort())
+      expect(await execute('npx', 'tsx', 'src/cli.ts', 'run', 'What is 12.5% of 480?')).toContain('60')
+    })
+})
