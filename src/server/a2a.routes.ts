@@ -60,14 +60,19 @@ const sendRpcError = (error: unknown, request: FastifyRequest, reply: FastifyRep
   void reply.code(200).send({ jsonrpc: '2.0', id: null, error: { code: rpcCodes[code], message } })
 }
 
-const sendRestError = async (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+/** It returns the reply, as every async handler must: one that returns before the response is out sends a second one. */
+const sendRestError = async (
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> => {
   if (!isBodyError(error)) {
     sendProblem(error, request, reply)
-    return
+    return reply
   }
   const { '*': path = '' } = request.params as { '*'?: string }
   const { status, body } = (await load()).toBodyError(path, error)
-  void reply.code(status).type('application/json').send(JSON.stringify(body))
+  return reply.code(status).type('application/json').send(JSON.stringify(body))
 }
 
 /** The agent of each business for other agents, by the A2A protocol: JSON-RPC and HTTP, versions 1.0 and 0.3. */

@@ -114,6 +114,15 @@ describe('an ended turn', () => {
     expect(JSON.stringify(rows)).not.toContain('hunter2')
   })
 
+  test('with NUL or half a surrogate pair keeps no other from being read later', async () => {
+    const user_id = unique('u')
+    const session_id = await tell(user_id, `${zebras}\u0000\ud800`)
+    await database.query('DELETE FROM turns WHERE session_id = $1', [session_id])
+    await database.query("UPDATE businesses SET turns_read_to = '' WHERE tenant = 'default'")
+    await readTurnBacklog(database, hashSpace, Number.MAX_SAFE_INTEGER, never())
+    expect(await recalled(user_id, 'How many zebras?')).toHaveLength(1)
+  })
+
   test('of a fork is not recalled twice', async () => {
     const user_id = unique('u')
     const session_id = await tell(user_id, zebras)

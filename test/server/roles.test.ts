@@ -94,4 +94,26 @@ describe('a token', () => {
       },
     ])
   })
+
+  test('gets one response, and no second one is tried: a refusal of the HTTP binding of A2A is no failure of the server', async () => {
+    const logged: unknown[][] = []
+    const add = (...line: unknown[]) => void logged.push(line)
+    const logger = {
+      level: 'info',
+      silent() {},
+      trace() {},
+      debug() {},
+      info() {},
+      warn: add,
+      error: add,
+      fatal: add,
+    }
+    const { server, fake } = await serve({
+      auth: 'required',
+      logger: Object.assign(logger, { child: () => logger as never, setBindings() {} }),
+    })
+    fake.tokens.set('submit', { business_id: 'acme', roles: ['submit'] })
+    expect((await request(`${server.url}/a2a/agents/acme/message:send`, 'POST', 'submit')).status).toBe(403)
+    expect(logged).toEqual([])
+  })
 })
