@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Servers } from '../faults/servers.ts'
-import type { TcpProxy } from '../faults/tcp-proxy.ts'
+import type { Servers } from '../failures/servers.ts'
+import type { TcpProxy } from '../failures/tcp-proxy.ts'
 import { seededPick, seededShare } from '../seeded-choice.ts'
 import type { Plan } from './plan.ts'
 import type { Progress } from './progress.ts'

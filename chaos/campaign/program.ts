@@ -1,7 +1,7 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { succeeds } from '../faults/run.ts'
+import { succeeds } from '../failures/run.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const shared = ['package.json', 'node_modules', 'migrations']

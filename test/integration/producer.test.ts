@@ -1,6 +1,6 @@
 import { Queue, QueueEvents } from 'bullmq'
 import { describe, expect } from 'vitest'
-import { TcpProxy } from '../../chaos/faults/tcp-proxy.ts'
+import { TcpProxy } from '../../chaos/failures/tcp-proxy.ts'
 import { newRunId } from '../../src/infra/lib/ids.ts'
 import { createProducer, type Producer } from '../../src/producer/create-producer.ts'
 import { unique } from '../support/backend.ts'

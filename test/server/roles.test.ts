@@ -16,7 +16,7 @@ const request = async (url: string, method: string, token?: string) => {
   const { status } = response
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   const text = isStream ? '' : await response.text()
-  // a connection serves many requests, but for that of a stream
+  // only the connection of a stream has to be cut; the others are used again
   if (isStream) ended.abort()
   return { status, error: [401, 403].includes(status) ? text : '' }
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { WakeUp } from '../../../src/infra/queue/jobs.ts'
 import { intakeQueueName, wakeUpQueueName } from '../../../src/infra/queue/queues.ts'
 import { waitedFor } from '../../support/clock.ts'
+import { isGate } from '../../support/tier.ts'
 import { embedded, gate, type Harness, redisUrl, scope, served, until, wakeUp } from './harness.ts'
 
 function portSuite(harness: Harness) {
@@ -26,9 +27,18 @@ function portSuite(harness: Harness) {
 
   it('delivers every wake-up of a large batch', async () => {
     const { queues, heard } = await openWithBells(16)
-    const ids = Array.from({ length: 300 }, (_, index) => `run-${index}`)
-    await queues.wakeMany(ids.map(wakeUp))
-    await until(() => heard.length === ids.length, 'all wake-ups')
+    const ids = Array.from({ length: isGate ? 300 : 1_200 }, (_, index) => `run-${index}`)
+    // a busy machine may take longer than Mason waits for the queue; the relay sends them again then as well
+    const isSent = () =>
+      queues.wakeMany(ids.map(wakeUp)).then(
+        () => true,
+        ({ code }) => {
+          expect(code).toBe('queue_unavailable')
+          return false
+        },
+      )
+    await until(isSent, 'all wake-ups to be sent')
+    await until(() => new Set(heard).size === ids.length, 'all wake-ups')
     expect(new Set(heard)).toEqual(new Set(ids))
   })
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { TcpProxy } from '../../../chaos/faults/tcp-proxy.ts'
+import { TcpProxy } from '../../../chaos/failures/tcp-proxy.ts'
 import { openHints } from '../../../src/infra/queue/hints.ts'
 import { openQueues } from '../../../src/infra/queue/queues.ts'
 import { gate, recordingLog, redisUrl, runPrefix, scope, served, until, wakeUp } from './harness.ts'
