@@ -78,6 +78,20 @@ const whileLearning = async (work: () => Promise<unknown>): Promise<string> => {
   return asked === 1 ? code : `asked ${asked} times`
 }
 
+test('a claim takes one run, also where the planner expects a table of one row', async () => {
+  const ask = () => runtime.complete({ user_id: unique('u'), session_id: unique('ses'), prompt: 'Hello' })
+  await ask()
+  await database.transaction(async (sql) => {
+    await sql.query('RESET ROLE')
+    for (const table of ['distillations', 'runs']) await sql.query(`ANALYZE ${table}`)
+  })
+  for (let n = 0; n < 4; n++) await ask()
+  const claim = await claimDistillation(database, 60_000)
+  expect(await count(database, 'distillations WHERE tries > 0')).toBe(1)
+  if (claim) await distillRun(parts(), claim, never())
+  expect(await learnAll()).toBe(4)
+})
+
 test('several runs are learned from at once, the turns of a session one after the other', async () => {
   const sessions = [unique('ses'), unique('ses')]
   const runs: string[] = []
