@@ -1,7 +1,7 @@
 /** What a suite is given. A failure replays with the same seed and scale. */
 export type SuiteOptions = {
   seed: number
-  /** 1 is what `docs/reliability.md` reports; a slice for the tests is less. Counts and times are multiplied by it. */
+  /** 1 is what `docs/reliability/figures.md` reports; a slice for the tests is less. Counts and times are multiplied by it. */
   scale: number
   /** Of a suite with a table: the rows whose name or file has one of these texts. */
   only?: readonly string[]

@@ -10,7 +10,7 @@ const readmes = ['README.md', 'README.zh-CN.md']
 const paths = [
   ...[...readmes, 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md'],
   'examples/business-proxy/README.md',
-  ...readdirSync(join(root, 'docs'))
+  ...readdirSync(join(root, 'docs'), { encoding: 'utf8', recursive: true })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
 ]
