@@ -1,5 +1,4 @@
 import { architecture } from './checks/architecture.ts'
-import { decisions } from './checks/decisions.ts'
 import { deployment } from './checks/deployment.ts'
 import { documentation } from './checks/pages.ts'
 import { supplyChain } from './checks/supply-chain.ts'
@@ -8,13 +7,7 @@ import { supplyChain } from './checks/supply-chain.ts'
 export type Check = readonly [problem: string, find: () => string[] | Promise<string[]>]
 
 /** `tsx scripts/check-repository.ts`: what no compiler looks at. Prints each line that is wrong, and ends with 1. */
-for (const [problem, find] of [
-  ...architecture,
-  ...documentation,
-  ...decisions,
-  ...supplyChain,
-  ...deployment,
-])
+for (const [problem, find] of [...architecture, ...documentation, ...supplyChain, ...deployment])
   for (const line of await find()) {
     console.error(`${problem}: ${line}`)
     process.exitCode = 1

@@ -5,6 +5,7 @@ import { readPage } from '../../test/support/pages.ts'
 import type { Check } from '../check-repository.ts'
 import { compareRoleTable } from '../role-table.ts'
 import { root } from '../source-tree.ts'
+import { decisions } from './decisions.ts'
 
 const readmes = ['README.md', 'README.zh-CN.md']
 const paths = [
@@ -76,4 +77,5 @@ export const documentation: readonly Check[] = [
   ],
   ['README.zh-CN.md has other headings', () => findDifference(toLevels(english), toLevels(chinese))],
   ['README.zh-CN.md has other commands', () => findDifference(toCommands(english), toCommands(chinese))],
+  ...decisions,
 ]
