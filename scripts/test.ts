@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { filesMarked } from '../test/support/marks.ts'
+import { isBuildNew } from '../test/support/script-flags.ts'
 import { filesToRepeat, readRun, type Verdict, verdictOf } from './test-verdict.ts'
 
 /**
@@ -124,9 +125,9 @@ const finish = (verdict: Verdict, table: readonly string[] = []): void => {
   console.log(`\n${text}`)
 }
 
-/** The checks beside the build, which writes only dist/. */
+/** The checks beside the build, which writes only dist/, and which `npm ci` has just made. */
 const prepare = async (): Promise<Verdict> => {
-  const build = 'npm run --silent build && npm run --silent build:console'
+  const build = `${isBuildNew() ? '' : 'npm run --silent build && '}npm run --silent build:console`
   return sum(
     await Promise.all([
       runStep('npm run check', ['npm', 'run', '--silent', 'check'], 'pipe'),
