@@ -41,7 +41,6 @@ type Made = { id: string }
 /** Routes of admins that change nothing: what they answer, or call a model for, is in no row. */
 const changesNothing = [
   'POST /admin/v1/vendors/{vendor_id}/keys/find',
-  'POST /admin/v1/response-formats/infer',
   'POST /admin/v1/response-formats/{id}/test',
   'POST /admin/v1/usage/reconcile',
   'POST /admin/v1/vendors/{vendor_id}/models/{id}/test',
@@ -148,7 +147,6 @@ test('every example of the OpenAPI document is a request that the server takes, 
     'PATCH /admin/v1/grants/{id}': ofNew('POST /admin/v1/grants'),
     ...resource('response-formats'),
     [`${newFormat}/{id}/test`]: ofNew(newFormat),
-    [`${newFormat}/infer`]: () => ({}),
     ...resource('scenarios'),
     ...resource('schedules'),
     ...resource('budgets'),

@@ -5,8 +5,7 @@ import type { FieldError } from '../../state/resource-schema.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { checkFormat } from '../formats/format-check.ts'
 import { testFormat } from '../formats/format-test.ts'
-import { inferFormat } from '../formats/infer/format-inference.ts'
-import type { FormatTestView, InferInput, InferView } from '../schemas/model-probe.ts'
+import type { FormatTestView } from '../schemas/model-probe.ts'
 import type { FormatChange, FormatInput, FormatView } from '../schemas/response-format.ts'
 import { findCategoryErrors } from './reference-checks.ts'
 import { toFormatFields } from './registry-rows.ts'
@@ -71,17 +70,12 @@ const findRequestErrors = async (sql: Sql, id: string): Promise<FieldError[]> =>
 
 /** Reads a response with a stored format. */
 export const testStoredFormat = (format: FormatView, raw: Json): FormatTestView => {
-  const failed = { ok: false, parsed: null } as const
+  const failed = { ok: false, raw, parsed: null } as const
   const [error] = format.faults
   if (format.status === 'inactive' && error)
     return { ...failed, place: error.pointer, detail: `the format is inactive: ${error.detail}` }
   const tested = testFormat(format, raw)
   return tested.ok
-    ? { ok: true, parsed: tested.parsed as unknown as Json, place: null, detail: null }
+    ? { ok: true, raw, parsed: tested.parsed as unknown as Json, place: null, detail: null }
     : { ...failed, place: tested.place, detail: tested.detail }
 }
-
-/** Proposes a format for a response, for an admin to review. */
-export const proposeFormat = ({ raw, category }: InferInput): InferView =>
-  // results are JSON throughout
-  inferFormat(raw, category) as InferView
