@@ -126,8 +126,6 @@ describe('response formats', () => {
       poll: null,
       schema: null,
       built_in: false,
-      status: 'active',
-      faults: [],
     })
     const path = `/response-formats/${made.body.id}`
     expect((await call('GET', path)).body).toEqual(made.body)
@@ -177,15 +175,7 @@ describe('response formats', () => {
       expect(problem(reply)).toEqual([403, 'forbidden'])
       expect(reply.body.remedy).toContain('POST /admin/v1/response-formats')
     }
-    const {
-      id: _,
-      built_in: __,
-      status: ___,
-      faults: ____,
-      created_at: _____,
-      updated_at: ______,
-      ...copy
-    } = builtIn
+    const { id: _, built_in: __, created_at: ___, updated_at: ____, ...copy } = builtIn
     expect((await call('POST', '/response-formats', copy)).body).toMatchObject({ code: 'already_exists' })
     const copied = await call('POST', '/response-formats', { ...copy, name: unique('copy') })
     expect(copied.body).toMatchObject({ built_in: false, paths: builtIn.paths, samples: builtIn.samples })

@@ -12,12 +12,10 @@ import { toFormatFields } from './registry-rows.ts'
 import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
 
 type Definition = Pick<FormatInput, (typeof definitionFields)[number]>
-type Row = ResourceRow &
-  Pick<FormatView, 'name' | 'category' | 'built_in' | 'status' | 'faults'> & { definition: Definition }
+type Row = ResourceRow & Pick<FormatView, 'name' | 'category' | 'built_in'> & { definition: Definition }
 
 const definitionFields = ['request', 'paths', 'stream', 'poll', 'schema', 'samples'] as const
 const emptyDefinition = `'{"paths":{}}'::json`
-const stateColumns = 't.built_in, t.status, t.faults'
 
 /** How to read responses. Built-in formats can be copied, not changed. */
 export const createFormats = (context: ResourceStoreContext) =>
@@ -27,12 +25,12 @@ export const createFormats = (context: ResourceStoreContext) =>
     table: 'response_formats',
     idColumn: 'format_id',
     fields: ['name', 'category'],
-    columns: `t.definition, ${stateColumns}`,
+    columns: 't.definition, t.built_in',
     listed: {
-      columns: `${cutJson('t.definition', emptyDefinition)} AS definition, ${stateColumns}`,
+      columns: `${cutJson('t.definition', emptyDefinition)} AS definition, t.built_in`,
       truncated: Object.fromEntries(definitionFields.map((field) => [field, isLongJson('t.definition')])),
     },
-    toView: ({ built_in, status, faults, ...row }) => ({ ...toFormatFields(row), built_in, status, faults }),
+    toView: ({ built_in, ...row }) => ({ ...toFormatFields(row), built_in }),
     toInput: toFormatFields,
     findErrors: async (sql, input, { id, before }) => [
       ...checkFormat(input),
@@ -41,9 +39,7 @@ export const createFormats = (context: ResourceStoreContext) =>
     ],
     toValues: ({ name: _, category: __, ...definition }) => ({
       definition: JSON.stringify(definition),
-      // an invalid format is refused
       status: 'active',
-      faults: '[]',
     }),
     dependents: {
       by: 'id',
@@ -70,12 +66,8 @@ const findRequestErrors = async (sql: Sql, id: string): Promise<FieldError[]> =>
 
 /** Reads a response with a stored format. */
 export const testStoredFormat = (format: FormatView, raw: Json): FormatTestView => {
-  const failed = { ok: false, raw, parsed: null } as const
-  const [error] = format.faults
-  if (format.status === 'inactive' && error)
-    return { ...failed, place: error.pointer, detail: `the format is inactive: ${error.detail}` }
   const tested = testFormat(format, raw)
   return tested.ok
     ? { ok: true, raw, parsed: tested.parsed as unknown as Json, place: null, detail: null }
-    : { ...failed, place: tested.place, detail: tested.detail }
+    : { ok: false, raw, parsed: null, place: tested.place, detail: tested.detail }
 }
