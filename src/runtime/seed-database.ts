@@ -3,7 +3,6 @@ import type { EmbeddedDatabase } from '../infra/database/embedded.ts'
 import { migrateBullmq } from '../infra/queue/embedded.ts'
 import { createMasterKeys } from '../infra/secrets/master-keys.ts'
 import { builtInFormats } from '../models/formats/built-in/built-in-formats.ts'
-import { checkFormat } from '../models/formats/format-check.ts'
 import { seedRegistry } from '../models/registry/registry-seed.ts'
 
 /**
@@ -17,6 +16,10 @@ export const seedDatabase = async (database: EmbeddedDatabase): Promise<void> =>
 
 /** The part that also applies to a database server: the built-in rows of the registry. */
 export const seedBuiltInRegistry = async (database: Database): Promise<void> => {
-  const formats = { builtIn: builtInFormats(), check: checkFormat }
-  await seedRegistry({ database, masterKeys: createMasterKeys(null), openai: null, formats })
+  await seedRegistry({
+    database,
+    masterKeys: createMasterKeys(null),
+    openai: null,
+    formats: builtInFormats(),
+  })
 }

@@ -6,6 +6,7 @@ import {
   toListedItem,
   writeCursor,
 } from '../../infra/database/pagination.ts'
+import { toMoney } from '../../infra/lib/money.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { createPlainTextSchema } from '../../state/resource-schema.ts'
 import type { Page } from '../../state/run-view.ts'
@@ -17,7 +18,6 @@ import {
   type UsageGroup,
   type UsageReports,
 } from '../schemas/usage-report.ts'
-import { toMoney } from './cost.ts'
 import { noCurrency } from './ledger-rows.ts'
 
 const dayMs = 86_400_000
@@ -136,7 +136,7 @@ const toUsageGroup = (row: Row, by: ReadonlySet<UsageDimension>): UsageGroup => 
     ...(by.has('key') && { key_id: key || null, key: label }),
     ...(by.has('model') && { model_id, model }),
     ...sums,
-    cost: toMoney(BigInt(cost_micro)),
+    cost: toMoney(cost_micro),
     currency: currency === noCurrency ? null : currency,
   }
 }

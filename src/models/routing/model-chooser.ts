@@ -268,10 +268,6 @@ const findModelSkipReason = (
     return { reason: `its endpoint "${endpoint.name}" cannot be used: ${endpoint.error}`, publicReason }
   if (endpoint.protocol === 'http' && !format)
     return { reason: 'it has no response format, which its endpoint needs', publicReason }
-  if (format?.status === 'inactive') {
-    const error = format.faults[0]?.detail ?? 'one of its samples fails'
-    return { reason: `its response format "${format.name}" is inactive: ${error}`, publicReason }
-  }
   return needsVision && !supportsImages({ category: own, capabilities }) ? { reason: noVisionReason } : null
 }
 

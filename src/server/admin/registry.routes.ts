@@ -1,16 +1,11 @@
 import { z } from 'zod'
 import { categorySchemas } from '../../models/schemas/catalog.ts'
-import {
-  formatTestInputSchema,
-  formatTestViewSchema,
-  inferInputSchema,
-  inferViewSchema,
-} from '../../models/schemas/model-probe.ts'
+import { formatTestInputSchema, formatTestViewSchema } from '../../models/schemas/model-probe.ts'
 import { formatSchemas } from '../../models/schemas/response-format.ts'
 import { grantSchemas, routeSchemas } from '../../models/schemas/routing.ts'
 import { businessIdSchema, idSchema } from '../../state/run-request.ts'
 import type { App, ServerContext } from '../http/route.ts'
-import { actionRoute, describeAdmin, resourceRoutes } from './resource-routes.ts'
+import { actionRoute, resourceRoutes } from './resource-routes.ts'
 
 /** Categories, response formats, routes and grants: the parts of the registry that belong to no vendor. */
 export const registryRoutes = (app: App, server: ServerContext): void => {
@@ -82,19 +77,5 @@ const formatsRoutes = (app: App, server: ServerContext): void => {
       const format = await registry().formats.get({}, id)
       return format && registry().probes.testFormat(format, raw)
     },
-  })
-  app.post(`${formats.path}/infer`, {
-    schema: { body: inferInputSchema },
-    config: describeAdmin(
-      formats,
-      'inferResponseFormat',
-      'Proposes a response format for a pasted vendor response',
-      {
-        responses: {
-          200: { description: 'The proposal, and its result for that response', schema: inferViewSchema },
-        },
-      },
-    ),
-    handler: async ({ body }) => registry().probes.inferFormat(body),
   })
 }

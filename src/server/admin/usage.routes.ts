@@ -1,14 +1,8 @@
-import {
-  reconcileInputSchema,
-  reconciliationSchema,
-  usageDimensions,
-  usageFilterSchema,
-  usageGroupSchema,
-} from '../../models/schemas/usage-report.ts'
+import { usageDimensions, usageFilterSchema, usageGroupSchema } from '../../models/schemas/usage-report.ts'
 import { pageSchema, plainPageQuery } from '../http/parameters.ts'
 import { type App, createDocs, type ServerContext } from '../http/route.ts'
 
-/** Usage and cost of model calls: sums of the ledger, and a comparison with a vendor's export. */
+/** Usage and cost of model calls: sums of the ledger. */
 export const usageRoutes = (app: App, { runtime }: ServerContext): void => {
   const describe = createDocs('admin: usage')
 
@@ -19,15 +13,5 @@ export const usageRoutes = (app: App, { runtime }: ServerContext): void => {
       responses: { 200: { description: 'One page', schema: pageSchema(usageGroupSchema) } },
     }),
     handler: ({ query }) => runtime.admin.usage.report(query),
-  })
-
-  app.post('/admin/v1/usage/reconcile', {
-    schema: { body: reconcileInputSchema },
-    config: describe('operator', 'reconcileUsage', "Compares the ledger with a vendor's export", {
-      description:
-        'By day of UTC and model: ours, theirs, the difference, and rows that only one of both has. Nothing is changed.',
-      responses: { 200: { description: 'The comparison', schema: reconciliationSchema } },
-    }),
-    handler: ({ body }) => runtime.admin.usage.reconcile(body),
   })
 }
