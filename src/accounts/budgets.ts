@@ -83,8 +83,14 @@ export const createBudgets = (database: Database, changed: () => void) => {
         `INSERT INTO budgets (budget_id, tenant, user_id, token_id, currency, daily_cost, monthly_cost, requests_per_minute)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant, subject, currency) DO NOTHING RETURNING budget_id`,
         [
-          ...[id, business_id, user_id, token_id, currency],
-          ...[toMicroOrNull(input.daily_cost), toMicroOrNull(input.monthly_cost), requests_per_minute],
+          id,
+          business_id,
+          user_id,
+          token_id,
+          currency,
+          toMicroOrNull(input.daily_cost),
+          toMicroOrNull(input.monthly_cost),
+          requests_per_minute,
         ],
       )
       if (!row)
@@ -121,7 +127,8 @@ export const createBudgets = (database: Database, changed: () => void) => {
         from: budgetTables,
         where: '($1::text IS NULL OR b.tenant = $1)',
         values: [filter.business_id ?? null],
-        ...{ at: 'b.created_at', id: 'b.budget_id' },
+        at: 'b.created_at',
+        id: 'b.budget_id',
       }
       return readPage<BudgetRow, BudgetView>(database, list, filter, toView)
     },

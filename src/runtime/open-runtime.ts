@@ -206,6 +206,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const files = createFileService({ egress, storage: config.storage, filesRoot: config.filesRoot, log })
   closers.use(files)
   const { embedder } = layer
+  const memoryParts = { database: workerDatabase, embedder, log, tracer, recall: config.recall }
   const similarityFor = createTextSimilarity(embedder)
   const publicUrl = config.publicUrl ?? null
   const outside = { egress, masterKeys: layer.masterKeys, scrubber, publicUrl }
@@ -225,12 +226,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     agents: (run, sql) => createRunAgents(outside, sql, run.tenant),
     memories: (run) => {
       const runModels = modelsFor(toCaller(run))
-      const { rerank } = runModels
       return createRunMemories(
-        {
-          ...{ database: workerDatabase, embedder, log, tracer, recall: config.recall, models: runModels },
-          ...(rerank && { rerank }),
-        },
+        { ...memoryParts, models: runModels, ...(runModels.rerank && { rerank: runModels.rerank }) },
         { business: run.tenant, user_id: run.user_id },
         run,
       )
@@ -271,16 +268,20 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   }
   const of = (businessId: string): BusinessApi => openBusiness(businessId).api
   const intake = createIntake({
-    ...{ database: workerDatabase, clock, log, queueSecrets: config.queueSecrets },
+    database: workerDatabase,
+    clock,
+    log,
+    queueSecrets: config.queueSecrets,
     of: (businessId) => openBusiness(businessId).submissions.ofJobs,
   })
   const startMemoryWork = (): void => {
-    const { memory = {} } = options
-    if (memory === 'off') return
+    if (options.memory === 'off') return
     const work = startMemoryWorker({
-      ...{ database: workerDatabase, embedder, modelsFor, clock, log, tracer },
-      ...{ recall: config.recall, recallBacklogTokens: config.recallBacklogTokens },
-      ...memory,
+      ...memoryParts,
+      modelsFor,
+      clock,
+      recallBacklogTokens: config.recallBacklogTokens,
+      ...options.memory,
     })
     closers.add(() => work.close())
   }

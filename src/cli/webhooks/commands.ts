@@ -32,7 +32,10 @@ export const addWebhooksCommands = (program: Command, start: StartCommand): void
         withAdminClient(flags, env, scrubber, async ({ call }) => {
           const { business, run, status, limit } = flags
           const { data } = (await call('GET', '/admin/v1/webhooks', undefined, {
-            ...{ limit, status, business_id: business, run_id: run },
+            limit,
+            status,
+            business_id: business,
+            run_id: run,
           })) as { data: DeliveryView[] }
           const text = flags.json ? JSON.stringify({ webhooks: data }, null, 2) : formatWebhooks(data)
           process.stdout.write(`${scrubber.text(text)}\n`)

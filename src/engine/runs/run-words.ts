@@ -61,7 +61,8 @@ export const readUnreadWords = async (database: Pick<Database, 'transaction'>): 
       const { rows } = await sql.query<UnreadRow>(unreadStatement)
       if (rows.length === 0) return 0
       const read = rows.map(({ tenant, run_id, prompt, answer }) => ({
-        ...{ tenant, run_id },
+        tenant,
+        run_id,
         words: hashWords(tenant, [prompt ?? '', answer ?? '']),
       }))
       await sql.query(readStatement, [JSON.stringify(read)])

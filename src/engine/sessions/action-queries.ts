@@ -31,9 +31,15 @@ type SessionScope = { business_id: string; session_id: string }
 export const toActionEvent = (row: StoredAction): ActionEvent => {
   const { seq, body, run_id, turn, created_at, ms, epoch, worker } = row
   return {
-    ...{ id: seq, ...body, run_id, turn, at: created_at.toISOString() },
+    id: seq,
+    ...body,
+    run_id,
+    turn,
+    at: created_at.toISOString(),
     started_at: ms === null ? null : new Date(created_at.getTime() - ms).toISOString(),
-    ...{ ms, attempt: epoch === 0 ? null : epoch, worker },
+    ms,
+    attempt: epoch === 0 ? null : epoch,
+    worker,
   }
 }
 

@@ -85,6 +85,6 @@ const readSessions = async (database: Database, { tenant, after_session }: Backl
   if (rows.length < sessionsAPass)
     await database.query(
       'UPDATE businesses SET turns_read_to = NULL WHERE tenant = $1 AND turns_read_to = $2',
-      [...[tenant, rows.at(-1)?.session_id ?? after_session]],
+      [tenant, rows.at(-1)?.session_id ?? after_session],
     )
 }

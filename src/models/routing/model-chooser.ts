@@ -283,7 +283,10 @@ const findKeySkipReason = (key: KeyEntry): SkipReason | null => {
 
 const isOfModel = (subject: HealthSubject): boolean => subject === 'endpoint' || subject === 'model'
 const subjectWords: Record<HealthSubject, string> = {
-  ...{ endpoint: 'its endpoint ', model: '', key: '', key_model: 'for this model it ' },
+  endpoint: 'its endpoint ',
+  model: '',
+  key: '',
+  key_model: 'for this model it ',
 }
 
 const toClosedReason = ({

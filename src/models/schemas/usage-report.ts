@@ -12,8 +12,16 @@ export const adminProbeBusinessId = '_admin'
 
 /** What a report can be grouped by. */
 export const usageDimensions = [
-  ...(['vendor', 'key', 'model', 'role'] as const),
-  ...(['tool', 'run', 'session', 'user', 'business', 'day'] as const),
+  'vendor',
+  'key',
+  'model',
+  'role',
+  'tool',
+  'run',
+  'session',
+  'user',
+  'business',
+  'day',
 ] as const
 /** One dimension of a report. */
 export type UsageDimension = (typeof usageDimensions)[number]
