@@ -390,11 +390,8 @@ const toCaller = ({ tenant: business_id, user_id, run_id }: RunClaim): ModelCall
 })
 
 /** Redis if it is set, else the embedded database. */
-const toQueueOptions = async (
-  { redisUrl, queuePrefix }: Config,
-  database: Database & { pglite?: unknown },
-) => {
-  if (redisUrl === null) return { kind: 'embedded' as const, pglite: database.pglite as never }
+const toQueueOptions = async ({ redisUrl, queuePrefix }: Config, database: Database) => {
+  if (redisUrl === null) return { kind: 'embedded' as const }
   const databaseId = await ensureDatabaseId(database)
   return { kind: 'redis' as const, url: redisUrl, prefix: queuePrefix, databaseId }
 }

@@ -25,7 +25,7 @@ import { readStorageLocations, type StorageLocations } from './storage.ts'
 export type Config = {
   /** `memory` is for tests: embedded, and lost with the process. */
   database: { kind: 'embedded'; dataDir: string } | { kind: 'memory' } | ServerDatabase
-  /** Null: the queue lives in the embedded database. */
+  /** Null: the process wakes itself. */
   redisUrl: string | null
   /** Begins every key and channel in Redis. */
   queuePrefix: string
