@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { runCommand } from '../src/cli/command-runner.ts'
+import { runCommand } from '../src/app/cli/command-runner.ts'
 import type { AgentLine } from './ap2/tasks.ts'
 import { type AgentName, agentNames, startAgents } from './buy-demo/agents.ts'
 import { introduceAgents } from './buy-demo/introductions.ts'

@@ -5,7 +5,7 @@ import { basename } from 'node:path'
 
 const { dumpDatabase, findSeedImagePath } = await import('../dist/src/infra/database/seed-image.js')
 const { openEmbeddedDatabase } = await import('../dist/src/infra/database/embedded.js')
-const { seedDatabase } = await import('../dist/src/runtime/seed-database.js')
+const { seedDatabase } = await import('../dist/src/app/seed-database.js')
 const { builtInFormats } = await import('../dist/src/models/formats/built-in/built-in-formats.js')
 const { builtInCategories } = await import('../dist/src/models/schemas/catalog.js')
 

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createApp } from '../src/server/app.ts'
+import { createApp } from '../src/app/http/app.ts'
 import { createFakeRuntime } from '../test/support/fake-runtime.ts'
 import { listRoutes } from '../test/support/openapi.ts'
 import { root } from './source-tree.ts'

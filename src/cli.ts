@@ -1,24 +1,24 @@
 #!/usr/bin/env node
 import { Command, CommanderError, Option } from 'commander'
-import { runCommand } from './cli/command-runner.ts'
-import type { ConsoleFlags } from './cli/console/open-console.ts'
-import type { DevFlags } from './cli/dev.ts'
-import type { DoctorFlags } from './cli/doctor/doctor.ts'
-import { addEffectsCommands } from './cli/effects/commands.ts'
-import { exitCodes } from './cli/errors.ts'
+import { runCommand } from './app/cli/command-runner.ts'
+import type { ConsoleFlags } from './app/cli/console/open-console.ts'
+import type { DevFlags } from './app/cli/dev.ts'
+import type { DoctorFlags } from './app/cli/doctor/doctor.ts'
+import { addEffectsCommands } from './app/cli/effects/commands.ts'
+import { exitCodes } from './app/cli/errors.ts'
 import {
   addModelsCommands,
   addTargetOptions,
   collectOption,
   type StartCommand,
-} from './cli/models/commands.ts'
-import type { CreateTokenFlags } from './cli/models/create-token.ts'
-import { addPaymentsCommands } from './cli/payments/commands.ts'
-import type { RotateFlags } from './cli/rotate-keys.ts'
-import type { RunFlags } from './cli/run.ts'
-import { addRunsCommands } from './cli/runs/commands.ts'
-import type { ServeFlags, WorkerFlags } from './cli/serve.ts'
-import { addWebhooksCommands } from './cli/webhooks/commands.ts'
+} from './app/cli/models/commands.ts'
+import type { CreateTokenFlags } from './app/cli/models/create-token.ts'
+import { addPaymentsCommands } from './app/cli/payments/commands.ts'
+import type { RotateFlags } from './app/cli/rotate-keys.ts'
+import type { RunFlags } from './app/cli/run.ts'
+import { addRunsCommands } from './app/cli/runs/commands.ts'
+import type { ServeFlags, WorkerFlags } from './app/cli/serve.ts'
+import { addWebhooksCommands } from './app/cli/webhooks/commands.ts'
 import { readMasonVersion } from './infra/lib/package-path.ts'
 
 /** The commands of CONTRACT section 1. Each is loaded when it is called, so that --help is fast. */
@@ -56,7 +56,7 @@ const createProgram = (
     .option(...migrateOption)
     .action((flags: ServeFlags) =>
       start(async (env, scrubber, setup) =>
-        (await import('./cli/serve.ts')).runServer(flags, env, scrubber, setup),
+        (await import('./app/cli/serve.ts')).runServer(flags, env, scrubber, setup),
       ),
     )
   program
@@ -65,7 +65,7 @@ const createProgram = (
     .option(...migrateOption)
     .action((flags: WorkerFlags) =>
       start(async (env, scrubber, setup) =>
-        (await import('./cli/serve.ts')).runWorker(flags, env, scrubber, setup),
+        (await import('./app/cli/serve.ts')).runWorker(flags, env, scrubber, setup),
       ),
     )
   program
@@ -75,7 +75,7 @@ const createProgram = (
     )
     .action(() =>
       start(async (env, scrubber, setup) =>
-        (await import('./cli/serve.ts')).runMemoryWorker(env, scrubber, setup),
+        (await import('./app/cli/serve.ts')).runMemoryWorker(env, scrubber, setup),
       ),
     )
   program
@@ -90,13 +90,13 @@ const createProgram = (
     .option('--json', 'print one JSON object per event and nothing else')
     .action((prompt: string, flags: RunFlags) =>
       start(async (env, scrubber, setup) =>
-        (await import('./cli/run.ts')).submitAndFollowRun(prompt, flags, env, scrubber, setup),
+        (await import('./app/cli/run.ts')).submitAndFollowRun(prompt, flags, env, scrubber, setup),
       ),
     )
   program
     .command('migrate')
     .description('apply missing database migrations and create the logins of API, workers and executor')
-    .action(() => start(async (env) => (await import('./cli/migrate.ts')).migrateDatabase(env)))
+    .action(() => start(async (env) => (await import('./app/cli/migrate.ts')).migrateDatabase(env)))
   program
     .command('keys')
     .description('manage the keys that encrypt stored secrets')
@@ -104,14 +104,16 @@ const createProgram = (
     .description('encrypt stored vendor keys under a new master key, without downtime')
     .option('--payments', "the executor's private keys under a new payment key instead")
     .action((flags: RotateFlags) =>
-      start(async (env, scrubber) => (await import('./cli/rotate-keys.ts')).rotateKeys(flags, env, scrubber)),
+      start(async (env, scrubber) =>
+        (await import('./app/cli/rotate-keys.ts')).rotateKeys(flags, env, scrubber),
+      ),
     )
   program
     .command('queue')
     .description('manage the queue prefix in Redis')
     .command('claim')
     .description('take the queue prefix over for this database, which replaces the one it belongs to')
-    .action(() => start(async (env) => (await import('./cli/claim-queue.ts')).claimQueue(env)))
+    .action(() => start(async (env) => (await import('./app/cli/claim-queue.ts')).claimQueue(env)))
   addTargetOptions(program.command('tokens').description('manage API tokens of businesses').command('create'))
     .description('create a token and print it, once')
     .option('--business <id>', 'business that the token acts for', 'default')
@@ -124,7 +126,7 @@ const createProgram = (
     )
     .action((flags: CreateTokenFlags) =>
       start(async (env, scrubber) =>
-        (await import('./cli/models/create-token.ts')).createToken(flags, env, scrubber),
+        (await import('./app/cli/models/create-token.ts')).createToken(flags, env, scrubber),
       ),
     )
   program
@@ -138,7 +140,7 @@ const createProgram = (
     .option('--no-open', 'print the address only')
     .action((flags: ConsoleFlags) =>
       start(async (env, scrubber) =>
-        (await import('./cli/console/open-console.ts')).openConsole(flags, env, scrubber),
+        (await import('./app/cli/console/open-console.ts')).openConsole(flags, env, scrubber),
       ),
     )
   addModelsCommands(program, start)
@@ -152,33 +154,35 @@ const createProgram = (
     .description('verify chains of mandates, one JSON object a line, and print a verdict on each')
     .argument('[file]', 'JSON lines; - is standard input', '-')
     .action((path: string) =>
-      startAlone(async () => (await import('./cli/ap2/verify.ts')).verifyMandates(path)),
+      startAlone(async () => (await import('./app/cli/ap2/verify.ts')).verifyMandates(path)),
     )
   ap2
     .command('inspect')
     .description('print a token for people, without verifying it')
     .argument('<token>', 'a chain of mandates, an SD-JWT or a JWT')
     .action((token: string) =>
-      startAlone(async () => (await import('./cli/ap2/inspect.ts')).inspectToken(token)),
+      startAlone(async () => (await import('./app/cli/ap2/inspect.ts')).inspectToken(token)),
     )
   program
     .command('tools')
     .description('list the nodes and tools, with those of mason.config.ts and MASON_TOOLS')
     .option('--json', 'print one JSON object a line')
     .action((flags: { json?: boolean }) =>
-      start(async (env) => (await import('./cli/tools.ts')).listTools(flags, env)),
+      start(async (env) => (await import('./app/cli/tools.ts')).listTools(flags, env)),
     )
   program
     .command('init')
     .description('write a small project: a tool, its test, settings and a compose file')
     .argument('[dir]', 'folder to write to', '.')
-    .action((folder: string) => startAlone(async () => (await import('./cli/init.ts')).initProject(folder)))
+    .action((folder: string) =>
+      startAlone(async () => (await import('./app/cli/init.ts')).initProject(folder)),
+    )
   program
     .command('dev')
     .description('HTTP API and worker, started again at each change of a file')
     .option('--port <port>', 'port to listen on (PORT, default 8080)')
     .option('--host <host>', 'address to listen on (HOST, default 127.0.0.1)')
-    .action((flags: DevFlags) => startAlone(async () => (await import('./cli/dev.ts')).runDev(flags)))
+    .action((flags: DevFlags) => startAlone(async () => (await import('./app/cli/dev.ts')).runDev(flags)))
   program
     .command('doctor')
     .description('check settings, database, queue, models and disk, and say how to fix problems')
@@ -188,7 +192,7 @@ const createProgram = (
         .default('serve'),
     )
     .action((flags: DoctorFlags) =>
-      start(async (env) => (await import('./cli/doctor/doctor.ts')).runDoctor(flags, env)),
+      start(async (env) => (await import('./app/cli/doctor/doctor.ts')).runDoctor(flags, env)),
     )
   return program
 }

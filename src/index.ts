@@ -2,6 +2,10 @@
 
 /** What products and agent developers import from `mason-runtime`. */
 
+export type { BusinessApi, Runtime } from './app/api.ts'
+export { serveHttp } from './app/http/serve-http.ts'
+export { openRuntime, type RuntimeOptions } from './app/open-runtime.ts'
+export { startWorker } from './app/start-worker.ts'
 export { errorDraft, readCallInput, resultDraft } from './graph/call-drafts.ts'
 export {
   defineNode,
@@ -18,10 +22,6 @@ export { signJob } from './infra/queue/signed-jobs.ts'
 export { submitRun } from './producer/submit-run.ts'
 export { loadProject, type Project } from './project/load-project.ts'
 export { defineConfig, type ProjectConfig } from './project/project-config.ts'
-export type { BusinessApi, Runtime } from './runtime/api.ts'
-export { openRuntime, type RuntimeOptions } from './runtime/open-runtime.ts'
-export { startWorker } from './runtime/start-worker.ts'
-export { serveHttp } from './server/serve-http.ts'
 export type { ActionDraft } from './state/checkpoint.ts'
 export { EffectRefusedError, isMasonError, MasonError } from './state/errors.ts'
 export type { EffectRequest } from './state/ports/effects.ts'

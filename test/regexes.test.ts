@@ -7,8 +7,8 @@ import { testInAll } from './support/tier.ts'
 
 /** What functions make patterns of, by the code that makes them: an example of each. */
 const examples: Readonly<Record<string, readonly RegExp[]>> = {
-  "cli/doctor/queue.ts new RegExp(`^${name}:(\\\\S+)`, 'm')": [/^redis_version:(\S+)/m],
-  "cli/renderer.ts new RegExp(`.{1,${width}}`, 'gu')": [/.{1,80}/gu],
+  "app/cli/doctor/queue.ts new RegExp(`^${name}:(\\\\S+)`, 'm')": [/^redis_version:(\S+)/m],
+  "app/cli/renderer.ts new RegExp(`.{1,${width}}`, 'gu')": [/.{1,80}/gu],
   'graph/text-streaming.ts new RegExp(`"${field}"\\\\s*:\\\\s*"`)': [/"answer"\s*:\s*"/],
   "offline-model/conditions.ts new RegExp(whole, 'iu')": [
     /(?<![\p{L}\p{N}])new york(?![\p{L}\p{N}])/iu,
@@ -17,7 +17,7 @@ const examples: Readonly<Record<string, readonly RegExp[]>> = {
   "offline-model/conditions.ts new RegExp(`(?:${pattern})\\\\s*${figure}`, 'i')": [
     /(?:>=|≥|\bat least|至少)\s*[$€£¥]?\s?(-?\d[\d,]*(?:\.\d+)?)(?![\d/年月-])/i,
   ],
-  "server/http/error-responses.ts new RegExp(`^${escaped.replace(/:[A-Za-z0-9_]+/g, '[^/]+').replace(/\\*/g, '.*')}/?$`)":
+  "app/http/plumbing/error-responses.ts new RegExp(`^${escaped.replace(/:[A-Za-z0-9_]+/g, '[^/]+').replace(/\\*/g, '.*')}/?$`)":
     [/^\/v1\/sessions\/[^/]+\/runs\/[^/]+\/?$/, /^\/docs\/.*\/?$/],
 }
 

@@ -1,5 +1,5 @@
-import { runCommand } from '../src/cli/command-runner.ts'
-import { runMemoryWorker } from '../src/cli/serve.ts'
+import { runCommand } from '../src/app/cli/command-runner.ts'
+import { runMemoryWorker } from '../src/app/cli/serve.ts'
 import { loadProject } from '../src/project/load-project.ts'
 
 /** As `mason memory-worker`. */

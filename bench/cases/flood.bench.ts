@@ -1,5 +1,5 @@
-import type { Runtime } from '../../src/runtime/api.ts'
-import { openRuntime } from '../../src/runtime/open-runtime.ts'
+import type { Runtime } from '../../src/app/api.ts'
+import { openRuntime } from '../../src/app/open-runtime.ts'
 import type { Case, Variant } from '../case.ts'
 import type { VendorKind } from '../support/flood-vendor-process.ts'
 import type { Place } from '../support/place.ts'

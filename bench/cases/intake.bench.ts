@@ -1,5 +1,5 @@
 import { Queue } from 'bullmq'
-import { openRuntime } from '../../src/runtime/open-runtime.ts'
+import { openRuntime } from '../../src/app/open-runtime.ts'
 import { noOpModels } from '../../test/support/no-op-models.ts'
 import type { Case, Variant } from '../case.ts'
 import { query } from '../support/database.ts'

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { openRuntime } from '../../src/runtime/open-runtime.ts'
+import { openRuntime } from '../../src/app/open-runtime.ts'
 import { noOpModels } from '../../test/support/no-op-models.ts'
 import type { Case, Variant } from '../case.ts'
 import { median } from '../support/statistics.ts'

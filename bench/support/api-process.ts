@@ -1,8 +1,8 @@
 import type { AddressInfo } from 'node:net'
-import { createLog } from '../../src/cli/log.ts'
+import { createLog } from '../../src/app/cli/log.ts'
+import { createApp } from '../../src/app/http/app.ts'
+import { openRuntime } from '../../src/app/open-runtime.ts'
 import type { Config } from '../../src/infra/config/config.ts'
-import { openRuntime } from '../../src/runtime/open-runtime.ts'
-import { createApp } from '../../src/server/app.ts'
 import { noOpModels } from '../../test/support/no-op-models.ts'
 
 /** `node api-process.js '<JSON of ApiTask>'`: the HTTP API alone, as `mason serve --role api` composes it, its log to stdout. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { Runtime } from '../../src/runtime/api.ts'
-import { openRuntime } from '../../src/runtime/open-runtime.ts'
+import type { Runtime } from '../../src/app/api.ts'
+import { openRuntime } from '../../src/app/open-runtime.ts'
 import type { Models } from '../../src/state/ports/models.ts'
 import { noOpModels } from '../../test/support/no-op-models.ts'
 import { query } from './database.ts'

@@ -1,5 +1,5 @@
-import type { Runtime } from '../../src/runtime/api.ts'
-import { openRuntime } from '../../src/runtime/open-runtime.ts'
+import type { Runtime } from '../../src/app/api.ts'
+import { openRuntime } from '../../src/app/open-runtime.ts'
 import { type NoOpOptions, noOpModels } from '../../test/support/no-op-models.ts'
 import { query } from './database.ts'
 import type { Place } from './place.ts'

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
+import { openRuntime } from '../../src/app/open-runtime.ts'
 import type { Config } from '../../src/infra/config/config.ts'
-import { openRuntime } from '../../src/runtime/open-runtime.ts'
 
 /** `node tool-worker-process.js '<JSON of ToolWorkerTask>'`: a worker with the models of the settings and the tools of the bench. */
 export type ToolWorkerTask = { config: Config }

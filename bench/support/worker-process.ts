@@ -1,5 +1,5 @@
+import { openRuntime } from '../../src/app/open-runtime.ts'
 import type { Config } from '../../src/infra/config/config.ts'
-import { openRuntime } from '../../src/runtime/open-runtime.ts'
 import { noOpModels } from '../../test/support/no-op-models.ts'
 
 /** `node worker-process.js '<JSON of WorkerTask>'`: a worker of its own with the no-op model. */

@@ -1,5 +1,5 @@
+import { openRuntime } from '../../src/app/open-runtime.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
-import { openRuntime } from '../../src/runtime/open-runtime.ts'
 import type { Log } from '../../src/state/ports/log.ts'
 import { openModels } from '../../test/support/one-server.ts'
 import { type BadModelMessage, type BadModelTask, clocks } from './worker.ts'

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url'
-import { runCommand } from '../../src/cli/command-runner.ts'
-import { waitForStopSignal } from '../../src/cli/interrupts.ts'
-import { createLog } from '../../src/cli/log.ts'
+import { runCommand } from '../../src/app/cli/command-runner.ts'
+import { waitForStopSignal } from '../../src/app/cli/interrupts.ts'
+import { createLog } from '../../src/app/cli/log.ts'
+import { openRuntime } from '../../src/app/open-runtime.ts'
 import { readConfig } from '../../src/infra/config/config.ts'
-import { openRuntime } from '../../src/runtime/open-runtime.ts'
 import { scriptedModels } from './scripted-models.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { problemSchema } from '../../src/server/http/problems.ts'
+import { problemSchema } from '../../src/app/http/plumbing/problems.ts'
 import type { ExchangeOutcome } from './raw-exchange.ts'
 import type { RawReply } from './raw-reply.ts'
 import type { FuzzRequest } from './requests.ts'

@@ -1,6 +1,6 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const hosts = testsOf('test/server/http/auth.test.ts')
+const hosts = testsOf('test/app/http/plumbing/auth.test.ts')
 const sizes = testsOf('test/files/child/hostile-sizes.test.ts')
 const formats = 'src/files/child/formats'
 
@@ -18,7 +18,7 @@ export const inputMutants: readonly Mutant[] = [
   },
   {
     name: 'a Host below localhost is a name',
-    file: 'src/server/http/auth.ts',
+    file: 'src/app/http/plumbing/auth.ts',
     edits: [{ from: '([a-z0-9-]{1,63}\\.){0,8}localhost', to: '(.+\\.)?localhost' }],
     why: 'with auth off, text that no browser resolves counts as this machine',
     caughtBy: hosts(
@@ -28,7 +28,7 @@ export const inputMutants: readonly Mutant[] = [
   },
   {
     name: 'the name of a file at the command line',
-    file: 'src/cli/request-files.ts',
+    file: 'src/app/cli/request-files.ts',
     edits: [
       {
         from: '  if (error) throw new UsageError(`${path}: ${error.issues[0]?.message}`',
@@ -36,7 +36,7 @@ export const inputMutants: readonly Mutant[] = [
       },
     ],
     why: 'the run is refused without a reason',
-    caughtBy: testsOf('test/cli/request-files.test.ts')(
+    caughtBy: testsOf('test/app/cli/request-files.test.ts')(
       'mason run says why it takes no file of a name that the state cannot hold',
     ),
   },

@@ -4,10 +4,10 @@ import { type Mutant, testsOf } from './mutant.ts'
 export const limitMutants: readonly Mutant[] = [
   {
     name: "a token's share of request bodies",
-    file: 'src/server/http/body-budget.ts',
+    file: 'src/app/http/plumbing/body-budget.ts',
     edits: [{ from: 'share > tokenBytes', to: 'false' }],
     why: 'the stalled uploads of one token take the memory of all',
-    caughtBy: testsOf('test/server/http/body-budget.test.ts')(
+    caughtBy: testsOf('test/app/http/plumbing/body-budget.test.ts')(
       'stalled bodies of one token take no more than its share: it gets 429, other tokens are answered',
     ),
   },

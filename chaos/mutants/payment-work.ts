@@ -338,14 +338,14 @@ export const paymentWorkMutants: readonly Mutant[] = [
   },
   {
     name: 'the form of a webhook',
-    file: 'src/runtime/payments-api.ts',
+    file: 'src/app/payments-api.ts',
     edits: [{ from: 'if (!isWebhookForm(headers, clock.now()))', to: "if (address === '')" }],
     why: 'unsigned floods fill the inbox and use up the limit',
     caughtBy: webhookTests,
   },
   {
     name: 'the limit of webhooks by address',
-    file: 'src/runtime/payments-api.ts',
+    file: 'src/app/payments-api.ts',
     edits: [{ from: '`${providerId} ${address}`', to: 'providerId' }],
     why: 'a flood from elsewhere shuts the provider out',
     caughtBy: webhookTests,

@@ -1,27 +1,27 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const roles = testsOf('test/server/roles.test.ts')
+const roles = testsOf('test/app/http/roles.test.ts')
 const composed = testsOf('test/docs/compose.test.ts')
 
 /** What a token or a login may not do, because it is another one's. */
 export const roleMutants: readonly Mutant[] = [
   {
     name: 'the role of a token',
-    file: 'src/server/http/auth.ts',
+    file: 'src/app/http/plumbing/auth.ts',
     edits: [{ from: 'principal.roles.includes(role)', to: 'true' }],
     why: 'an agent of others submits, approves and deletes',
     caughtBy: roles('a token of one role opens the routes of this role and no other one'),
   },
   {
     name: 'A2A has a role of its own',
-    file: 'src/server/a2a.routes.ts',
+    file: 'src/app/http/a2a.routes.ts',
     edits: [{ from: "'agent', 'callAgent'", to: "'submit', 'callAgent'" }],
     why: "an agent's token is the proxy's",
     caughtBy: roles('a token of an agent opens A2A alone, and A2A opens to no other role'),
   },
   {
     name: 'passkeys and consents have a role of their own',
-    file: 'src/server/consent.routes.ts',
+    file: 'src/app/http/consent.routes.ts',
     edits: [{ after: "app.post('/v1/users/:id/passkeys'", from: "'consent'", to: "'submit'" }],
     why: 'a token that submits enrols its own passkey for any user and pays in their name',
     caughtBy: roles(
@@ -30,7 +30,7 @@ export const roleMutants: readonly Mutant[] = [
   },
   {
     name: 'deletions have a role of their own',
-    file: 'src/server/sessions.routes.ts',
+    file: 'src/app/http/sessions.routes.ts',
     edits: [{ from: "'delete',\n", to: "'submit',\n" }],
     why: 'a token that submits deletes the sessions of any user',
     caughtBy: roles(

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { BusinessApi } from '../../src/app/api.ts'
 import { maxStalls } from '../../src/engine/runs/claim.ts'
 import { queryOne } from '../../src/infra/database/database.ts'
-import type { BusinessApi } from '../../src/runtime/api.ts'
 import { checkInvariants } from '../../test/support/invariants.ts'
 import { noOpModels } from '../../test/support/no-op-models.ts'
 import { openOwnServers, serversMissing } from '../../test/support/processes.ts'

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
+import { openRuntime } from '../../src/app/open-runtime.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { watchEventLoop } from '../../src/infra/lib/watchdog.ts'
-import { openRuntime } from '../../src/runtime/open-runtime.ts'
 import type { Models } from '../../src/state/ports/models.ts'
 import { noOpModels } from '../../test/support/no-op-models.ts'
 import { deadlyBusiness, type PoisonMessage, type PoisonTask, wayOf } from './worker.ts'

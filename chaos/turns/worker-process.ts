@@ -1,6 +1,6 @@
+import { openRuntime } from '../../src/app/open-runtime.ts'
 import type { Config } from '../../src/infra/config/config.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
-import { openRuntime } from '../../src/runtime/open-runtime.ts'
 import { noOpModels } from '../../test/support/no-op-models.ts'
 
 /** A worker that lives until its parent ends it. Its argument: the settings as JSON. */

@@ -1,4 +1,4 @@
-import { openRuntime } from '../../src/runtime/open-runtime.ts'
+import { openRuntime } from '../../src/app/open-runtime.ts'
 import { isMasonError } from '../../src/state/errors.ts'
 import { callWith, quickWaits } from '../../test/support/vendors.ts'
 import type { CallerMessage, CallerTask } from './caller.ts'

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { inspect } from 'node:util'
+import type { Runtime } from '../../src/app/api.ts'
+import { createClosers } from '../../src/app/closers.ts'
 import {
   endpointInputSchema,
   keyInputSchema,
   modelInputSchema,
   vendorInputSchema,
 } from '../../src/models/schemas/catalog.ts'
-import type { Runtime } from '../../src/runtime/api.ts'
-import { createClosers } from '../../src/runtime/closers.ts'
 import type { Log } from '../../src/state/ports/log.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import type { Backend } from '../../test/support/backend.ts'

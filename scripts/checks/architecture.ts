@@ -69,7 +69,7 @@ const arrows: Record<string, readonly string[]> = {
   engine: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'files', 'memory', 'payments/keys'],
   producer: ['state', 'client', 'infra'],
   project: ['state', 'graph', 'infra'],
-  runtime: [
+  app: [
     'state',
     'context',
     'dialogue',
@@ -92,10 +92,10 @@ const arrows: Record<string, readonly string[]> = {
     'payments/consent',
     'payments/runs',
   ],
-  testing: ['state', 'infra', 'project', 'runtime'],
+  testing: ['state', 'infra', 'project', 'app'],
   'a2a/client': ['state', 'infra', 'accounts'],
-  a2a: ['state', 'infra', 'accounts', 'payments/mandates', 'runtime'],
-  server: [
+  a2a: ['state', 'infra', 'accounts', 'payments/mandates', 'app'],
+  'app/http': [
     'state',
     'context',
     'graph',
@@ -108,10 +108,10 @@ const arrows: Record<string, readonly string[]> = {
     'payments/providers',
     'payments/ledger',
     'payments/consent',
-    'runtime',
+    'app',
     'a2a',
   ],
-  cli: [
+  'app/cli': [
     'testing',
     'state',
     'client',
@@ -126,11 +126,11 @@ const arrows: Record<string, readonly string[]> = {
     'payments/keys',
     'payments/ledger',
     'payments/executor',
-    'runtime',
-    'server',
+    'app',
+    'app/http',
   ],
-  'cli.ts': ['cli', 'state', 'infra', 'project'],
-  'index.ts': ['state', 'graph', 'infra', 'producer', 'project', 'runtime', 'server'],
+  'cli.ts': ['app/cli', 'state', 'infra', 'project'],
+  'index.ts': ['state', 'graph', 'infra', 'producer', 'project', 'app', 'app/http'],
 }
 const rows = Object.keys(arrows).sort((a, b) => b.length - a.length)
 const rowOf = (path: string): string =>
@@ -196,16 +196,16 @@ export const architecture: readonly Check[] = [
         .filter((line) => !/: (zod|node:|state\/)/.test(line)),
   ],
   [
-    'src/server imports more than types of the graph and the runtime',
+    'src/app/http imports more than types of the graph and the runtime',
     () =>
       sources
-        .filter(({ path }) => path.startsWith('server/'))
+        .filter(({ path }) => path.startsWith('app/http/'))
         .flatMap(({ path, code }) =>
           [...code.matchAll(valueImports)].map(
             ([, name = '']) => `${path} -> ${normalize(join(dirname(path), name))}`,
           ),
         )
-        .filter((line) => /-> (graph|runtime)\//.test(line)),
+        .filter((line) => /-> (?:graph\/|app\/[^/]+$)/.test(line)),
   ],
   [
     'the environment is read outside of infra/config',

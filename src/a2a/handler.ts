@@ -13,7 +13,7 @@ import {
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors'
 import type { JsonRpcTransportHandler } from '@a2a-js/sdk/server'
-import type { BusinessApi, Runtime } from '../runtime/api.ts'
+import type { BusinessApi, Runtime } from '../app/api.ts'
 import { openDeadline } from '../state/deadline.ts'
 import { isMasonError } from '../state/errors.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'

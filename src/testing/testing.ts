@@ -1,9 +1,9 @@
 // biome-ignore-all lint/performance/noBarrelFile: this file is what `mason-runtime/testing` exports
 import { randomBytes } from 'node:crypto'
+import type { Runtime } from '../app/api.ts'
+import { openRuntime, type RuntimeOptions } from '../app/open-runtime.ts'
 import { readConfig } from '../infra/config/config.ts'
 import { loadProject } from '../project/load-project.ts'
-import type { Runtime } from '../runtime/api.ts'
-import { openRuntime, type RuntimeOptions } from '../runtime/open-runtime.ts'
 import type { RunRequest } from '../state/run-request.ts'
 import type { RunView } from '../state/run-view.ts'
 import { checkInvariants } from './invariants.ts'

@@ -2,9 +2,9 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
+import type { BusinessApi } from '../../src/app/api.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import type { Queues } from '../../src/infra/queue/queues.ts'
-import type { BusinessApi } from '../../src/runtime/api.ts'
 import { isMasonError } from '../../src/state/errors.ts'
 import type { RunRequest } from '../../src/state/run-request.ts'
 import { unique } from '../support/backend.ts'

@@ -2,9 +2,9 @@
 
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
+import type { BusinessApi } from '../../src/app/api.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import type { Hints } from '../../src/infra/queue/hints.ts'
-import type { BusinessApi } from '../../src/runtime/api.ts'
 import type { RunEvent } from '../../src/state/run-view.ts'
 import { unique } from '../support/backend.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'

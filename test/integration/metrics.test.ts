@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { openMetricsServer } from '../../src/server/metrics-server.ts'
+import { openMetricsServer } from '../../src/app/http/metrics-server.ts'
 import type { Log } from '../../src/state/ports/log.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import { runtimeTest } from '../support/integration-test.ts'

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, vi } from 'vitest'
-import type { Runtime } from '../../src/runtime/api.ts'
+import type { Runtime } from '../../src/app/api.ts'
 import type { Backend } from '../support/backend.ts'
 import { runtimeTest as test } from '../support/integration-test.ts'
 import { until } from '../support/runs.ts'

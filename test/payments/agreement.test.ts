@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { verifyLines } from '../../src/cli/ap2/verify.ts'
+import { verifyLines } from '../../src/app/cli/ap2/verify.ts'
 import { checkIndependently } from './independent-checker.ts'
 import { randomLines } from './random-mandates.ts'
 

@@ -49,7 +49,7 @@ testInAll('a server whose event loop is blocked for as long as a lease ends itse
   }
   const script = `
       import { createScrubber } from './src/infra/secrets/scrubber.ts'
-      import { runServer } from './src/cli/serve.ts'
+      import { runServer } from './src/app/cli/serve.ts'
       process.stdin.on('data', () => { for (;;); })
       await runServer({ role: 'api' }, ${JSON.stringify(settings)}, createScrubber())`
   const child = spawn(process.execPath, [...scriptFlags(), '--input-type=module', '-e', script], {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
+import type { BusinessApi, HealthReport, Runtime } from '../../src/app/api.ts'
 import type { AuditEntry } from '../../src/infra/database/audited-database.ts'
 import { createMetrics } from '../../src/infra/telemetry/metrics.ts'
-import type { BusinessApi, HealthReport, Runtime } from '../../src/runtime/api.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { RunStatus, RunView, SessionView } from '../../src/state/run-view.ts'
 import { emptyState, type Json } from '../../src/state/runtime-state.ts'

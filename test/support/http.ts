@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { FastifyInstance } from 'fastify'
-import { type AppOptions, createApp } from '../../src/server/app.ts'
+import { type AppOptions, createApp } from '../../src/app/http/app.ts'
 
 /** A request of a test. `json` is sent as JSON, `raw` unchanged. */
 export type Call = {

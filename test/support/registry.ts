@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { offlineEntry } from '../../src/app/offline-model.ts'
 import type { Config } from '../../src/infra/config/config.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
@@ -6,7 +7,6 @@ import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { type Hints, openHints } from '../../src/infra/queue/hints.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
 import { openRegistry, type RegistryOptions } from '../../src/models/registry/live-registry.ts'
-import { offlineEntry } from '../../src/runtime/offline-model.ts'
 
 /** What a registry in memory stands on, on any database. */
 

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
+import { seedDatabase } from '../../src/app/seed-database.ts'
 import { openEmbeddedDatabase } from '../../src/infra/database/embedded.ts'
-import { seedDatabase } from '../../src/runtime/seed-database.ts'
 
 /** Makes the database once, with all that a start makes sure of; each test file loads a copy, which is quicker. */
 export default async (project: TestProject) => {

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
+import { seedDatabase } from '../../src/app/seed-database.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
-import { seedDatabase } from '../../src/runtime/seed-database.ts'
 
 /** The server's own database, in which others are made and dropped. */
 const adminUrl = () => process.env.TEST_DATABASE_URL ?? ''

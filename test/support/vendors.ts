@@ -1,3 +1,5 @@
+import type { Runtime } from '../../src/app/api.ts'
+import type { ModelRetryDelays } from '../../src/app/open-models.ts'
 import type { ModelResponse, ModelSelector } from '../../src/models/ports/call-ports.ts'
 import type { CanonicalRequest, ModelCaller, ResultDelta } from '../../src/models/ports/model-ports.ts'
 import {
@@ -7,8 +9,6 @@ import {
   vendorInputSchema,
 } from '../../src/models/schemas/catalog.ts'
 import { routeInputSchema } from '../../src/models/schemas/routing.ts'
-import type { Runtime } from '../../src/runtime/api.ts'
-import type { ModelRetryDelays } from '../../src/runtime/open-models.ts'
 import type { FakeModel, FakeReply, FakeResponder } from './fake-model/fake-model.ts'
 import { askOf } from './http-call.ts'
 

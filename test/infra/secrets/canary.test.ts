@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { createLog, createNoteLog } from '../../../src/cli/log.ts'
+import { createLog, createNoteLog } from '../../../src/app/cli/log.ts'
 import { openSealedText, sealText } from '../../../src/infra/secrets/envelope.ts'
 import { createMasterKeys } from '../../../src/infra/secrets/master-keys.ts'
 import { listHeaderSecrets, redactHeaders, redactUrl } from '../../../src/infra/secrets/redaction.ts'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { verifyLines } from '../../../../src/cli/ap2/verify.ts'
+import { verifyLines } from '../../../../src/app/cli/ap2/verify.ts'
 import { createKeyImporter, trustForEveryRole } from '../../../../src/payments/mandates/tokens/keys.ts'
 import { verifyReceipt } from '../../../../src/payments/mandates/verify/receipts.ts'
 import type { Verdict } from '../../../../src/payments/mandates/verify/verdict.ts'

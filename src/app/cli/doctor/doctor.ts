@@ -1,0 +1,120 @@
+import { type Config, type Environment, inspectConfig } from '../../../infra/config/config.ts'
+import { databaseSettings, type ProcessRole } from '../../../infra/config/role-settings.ts'
+import { toErrorMessage } from '../../../state/errors.ts'
+import { withCommandName } from '../command-name.ts'
+import { exitCodes } from '../errors.ts'
+import { openTerminal, type Terminal } from '../terminal.ts'
+import { checkAccess } from './access.ts'
+import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
+import { checkDatabase } from './database.ts'
+import { checkFiles } from './files.ts'
+import { checkLearning } from './learning.ts'
+import { checkDataFolder, checkDisk, checkNode } from './machine.ts'
+import { checkModel } from './model.ts'
+import { checkPayments } from './payments.ts'
+import { checkQueue, checkQueueOwner } from './queue.ts'
+import { checkRegistry } from './registry.ts'
+import { checkTools } from './tools.ts'
+
+/** The options of `mason doctor`. */
+export type DoctorFlags = { role: Extract<ProcessRole, 'serve' | 'api' | 'worker' | 'payments'> }
+
+/** All checks; `needs` lists the settings that must be valid. */
+const checks: readonly { name: string; check: DoctorCheck; needs: readonly string[] }[] = [
+  { name: 'node', check: checkNode, needs: [] },
+  {
+    name: 'database',
+    check: checkDatabase,
+    needs: [...databaseSettings, 'MASON_PAYMENT_DATABASE_URL', 'MASON_MIGRATE_URL'],
+  },
+  { name: 'queue', check: checkQueue, needs: ['REDIS_URL'] },
+  { name: 'access', check: checkAccess, needs: ['MASON_ADMIN_TOKEN', 'MASON_MASTER_KEY'] },
+  { name: 'model', check: checkModel, needs: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'] },
+  { name: 'tools', check: checkTools, needs: ['MASON_TOOLS'] },
+  { name: 'data', check: checkDataFolder, needs: databaseSettings },
+  { name: 'disk', check: checkDisk, needs: ['DATA_DIR'] },
+]
+
+/** Checks that run only when the database is fine. */
+const databaseChecks: typeof checks = [
+  { name: 'payments', check: checkPayments, needs: ['MASON_PAYMENT_KEY', 'MASON_PREVIOUS_PAYMENT_KEYS'] },
+  { name: 'queue', check: checkQueueOwner, needs: ['REDIS_URL', 'MASON_QUEUE_PREFIX'] },
+  { name: 'registry', check: checkRegistry, needs: [] },
+  { name: 'files', check: checkFiles, needs: [] },
+  { name: 'learning', check: checkLearning, needs: [] },
+]
+
+/** What an executor of payments does not do, or has no right to look at. */
+const notOfPayments = [
+  checkAccess,
+  checkModel,
+  checkTools,
+  checkRegistry,
+  checkFiles,
+  checkQueueOwner,
+  checkLearning,
+]
+
+const doctorTimeoutMs = 10_000
+
+/** `mason doctor`: checks everything at once, without a call that costs money. Exit code 0 when all is well, else 1. */
+export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promise<number> => {
+  const terminal = openTerminal(env)
+  const { config, errors } = inspectConfig(env, { role })
+  const invalidSettings = new Set<string>(errors.map(({ setting }) => setting))
+  const settings: DoctorFinding[] =
+    errors.length === 0
+      ? [pass(`complete for "mason ${role === 'worker' || role === 'payments' ? role : 'serve'}"`)]
+      : errors.map(({ setting, problem, remedy }) => fail(`${setting} ${problem}`, remedy))
+  const signal = AbortSignal.timeout(doctorTimeoutMs)
+  if (role !== 'payments' && config.database.kind === 'postgres' && env.MASON_PAYMENT_KEY)
+    settings.push(
+      pass(
+        'MASON_PAYMENT_KEY is set for a process that is not the executor of payments',
+        'remove it here: who can read it and the database can read the secrets of payment providers',
+      ),
+    )
+  const canRun = ({ needs, check }: (typeof checks)[number]): boolean =>
+    !needs.some((setting) => invalidSettings.has(setting)) &&
+    !(role === 'payments' && notOfPayments.includes(check))
+  const pendingFindings = checks
+    .filter(canRun)
+    .map(async ({ name, check }) => ({ name, findings: await runCheck(check, config, signal) }))
+  const all = [{ name: 'settings', findings: settings }, ...(await Promise.all(pendingFindings))]
+  // last, because an embedded database can be opened once at a time
+  const database = all.find(({ name }) => name === 'database')
+  if (database?.findings.every(({ ok }) => ok))
+    for (const { name, check } of databaseChecks.filter(canRun))
+      all.push({ name, findings: await runCheck(check, config, signal) })
+  for (const { name, findings } of all)
+    for (const finding of findings) terminal.out.write(formatFinding(name, finding, terminal))
+  const problemCount = all.flatMap(({ findings }) => findings).filter(({ ok }) => !ok).length
+  terminal.out.write(
+    problemCount === 0
+      ? '\nall is well\n'
+      : `\n${problemCount === 1 ? '1 problem' : `${problemCount} problems`}\n`,
+  )
+  return problemCount === 0 ? exitCodes.done : exitCodes.failed
+}
+
+const runCheck = async (
+  check: DoctorCheck,
+  config: Config,
+  signal: AbortSignal,
+): Promise<DoctorFinding[]> => {
+  try {
+    return await check(config, signal)
+  } catch (error) {
+    const text = `the check failed: ${toErrorMessage(error)}`
+    return [fail(text, 'set LOG_LEVEL=debug and run the failing command for details')]
+  }
+}
+
+const formatFinding = (name: string, finding: DoctorFinding, { colors }: Terminal): string => {
+  const okMark = finding.remedy === undefined ? colors.green('ok   ') : colors.yellow('warn ')
+  const mark = finding.ok ? okMark : colors.red('ERROR')
+  const line = `${mark}  ${name.padEnd(8)}  ${finding.text}\n`
+  return finding.remedy === undefined
+    ? line
+    : `${line}                 -> ${withCommandName(finding.remedy)}\n`
+}

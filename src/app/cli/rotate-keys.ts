@@ -1,0 +1,156 @@
+import { type Config, type Environment, inspectConfig, readConfig } from '../../infra/config/config.ts'
+import { masterKeyCommand } from '../../infra/config/settings.ts'
+import type { Database } from '../../infra/database/database.ts'
+import { openDatabases } from '../../infra/database/open-database.ts'
+import { type KeyRotation, paymentTables, rewrapRows } from '../../infra/secrets/key-rotation.ts'
+import {
+  beginKeyRotation,
+  endKeyRotation,
+  openMasterKeys,
+  openPaymentMasterKeys,
+  paymentKeyFiles,
+  syncDatabaseFiles,
+} from '../../infra/secrets/master-key-files.ts'
+import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
+import type { Scrubber } from '../../infra/secrets/scrubber.ts'
+import { addSettingSecrets } from '../../infra/secrets/setting-secrets.ts'
+import { replacePairs } from '../../payments/keys/payment-keys.ts'
+import { describeDatabase } from './banner.ts'
+import { resolveCommandName } from './command-name.ts'
+import { exitCodes } from './errors.ts'
+import { listenForInterrupt } from './interrupts.ts'
+import { createLog } from './log.ts'
+import { formatPlural } from './terminal.ts'
+
+/** The options of `mason keys rotate`. */
+export type RotateFlags = { payments?: boolean }
+
+/** A key that others are sealed under, and what is under it. */
+type SealingScope = {
+  name: 'master' | 'payment'
+  database: Database
+  /** The settings have a key. Embedded without one, it is in a file of DATA_DIR. */
+  isSet: boolean
+  openKeys(): Promise<MasterKeys>
+  tables?: typeof paymentTables
+  files?: typeof paymentKeyFiles
+}
+
+/**
+ * `mason keys rotate`: encrypts the stored secrets of vendors under the current master key; embedded, under a new one. With
+ * `--payments` it does so with the executor's private keys and its payment key, and replaces those key pairs. Prints what it
+ * did and the next steps. Exit code 1 while there are rows that it cannot read.
+ */
+export const rotateKeys = async (
+  { payments = false }: RotateFlags,
+  env: Environment,
+  scrubber: Scrubber,
+): Promise<number> => {
+  const served = inspectConfig(env, { role: 'migrate' }).config.database.kind === 'postgres'
+  const config = readConfig(env, { role: payments && served ? 'payments' : 'keys' })
+  addSettingSecrets(config, scrubber)
+  const databases = await openDatabases(config, createLog(config.logLevel, process.stderr, scrubber))
+  const scope: SealingScope =
+    payments && databases.payments
+      ? {
+          name: 'payment',
+          database: databases.payments,
+          isSet: config.paymentKey !== null,
+          openKeys: () => openPaymentMasterKeys(config),
+          tables: paymentTables,
+          files: paymentKeyFiles,
+        }
+      : {
+          name: 'master',
+          database: databases.api,
+          isSet: config.masterKey !== null,
+          openKeys: () => openMasterKeys(config),
+        }
+  const interrupt = listenForInterrupt(new Error('stopped; run the command again to continue'))
+  try {
+    const report = await rotate(config, scope, databases.api, interrupt.signal)
+    process.stdout.write(`${report.text.join('\n')}\n`)
+    return report.ok ? exitCodes.done : exitCodes.failed
+  } finally {
+    interrupt.stop()
+    await databases.close()
+  }
+}
+
+/** Embedded without a key in the settings, the rotation begins with a new key in the data folder. */
+const rotate = async (
+  config: Config,
+  scope: SealingScope,
+  whole: Database,
+  signal: AbortSignal,
+): Promise<{ ok: boolean; text: string[] }> => {
+  const { name: what, database, files } = scope
+  const dataDir = config.database.kind === 'embedded' && !scope.isSet ? config.database.dataDir : null
+  const begun = dataDir === null ? null : await beginKeyRotation(dataDir, files)
+  const keys = await scope.openKeys()
+  const replaced = scope.tables ? await replacePairs(database, keys) : 0
+  const rotation = await rewrapRows(database, keys, signal, scope.tables)
+  const { name } = keys.current()
+  const ok = rotation.unreadable.length === 0 && rotation.settled
+  const report = (head: string, ...next: string[]) => ({
+    ok,
+    text: [
+      head,
+      ...formatRotation(config, rotation, what),
+      ...(replaced > 0 ? [`${formatPlural(replaced, 'key pair')} of the executor replaced by new ones`] : []),
+      ...next,
+    ],
+  })
+  if (begun === null || dataDir === null)
+    return report(`the ${what} key of the settings is ${name}`, ...(ok ? listNextSteps(config, what) : []))
+  const head = begun.resumed
+    ? `continued an interrupted rotation; the ${what} key is ${name}`
+    : `created a new ${what} key, ${name}`
+  if (!ok)
+    return report(
+      head,
+      `the previous ${what} key stays in ${dataDir} until these rows are readable: fix them and rotate again`,
+    )
+  await syncDatabaseFiles(whole, dataDir)
+  await endKeyRotation(dataDir, files)
+  return report(head, `the previous ${what} key was removed; keep it with backups that were made under it`)
+}
+
+const listNextSteps = (config: Config, what: SealingScope['name']): string[] => {
+  const isMaster = what === 'master'
+  const previous = isMaster ? config.previousMasterKeys : config.previousPaymentKeys
+  const [setting, previousSetting, processes, flag] = isMaster
+    ? ['MASON_MASTER_KEY', 'MASON_PREVIOUS_MASTER_KEYS', 'every process', '']
+    : ['MASON_PAYMENT_KEY', 'MASON_PREVIOUS_PAYMENT_KEYS', 'every executor', ' --payments']
+  return previous.length > 0
+    ? [`next: remove ${previousSetting} from the settings of ${processes}; it is no longer needed`]
+    : [
+        `to change the ${what} key:`,
+        `  1. create one (${masterKeyCommand}); for ${processes} set ${setting} to it and`,
+        `     ${previousSetting} to the old one; both can decrypt, only the first encrypts`,
+        `  2. run ${resolveCommandName()} keys rotate${flag} with the same settings`,
+        `  3. remove ${previousSetting} again`,
+      ]
+}
+
+const maxListedRows = 20
+
+const formatRotation = (
+  config: Config,
+  { rewrapped, unreadable, settled }: KeyRotation,
+  what: SealingScope['name'],
+): string[] => [
+  `${describeDatabase(config)}: ${rewrapped === 0 ? 'no row needed rewrapping' : `${formatPlural(rewrapped, 'row')} rewrapped`}`,
+  ...unreadable
+    .slice(0, maxListedRows)
+    .flatMap(({ reason, remedy }) => [`ERROR  ${reason}`, `       -> ${remedy}`]),
+  ...(unreadable.length > maxListedRows
+    ? [`ERROR  ${formatPlural(unreadable.length - maxListedRows, 'row')} more`]
+    : []),
+  ...(settled
+    ? []
+    : [
+        `ERROR  another process still writes under another ${what} key`,
+        '       -> restart all processes with the new settings, then rotate again',
+      ]),
+]

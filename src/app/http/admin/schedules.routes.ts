@@ -1,0 +1,59 @@
+import { scheduleSchemas } from '../../../accounts/schedule-schemas.ts'
+import type { ResourceScope } from '../../../models/registry/resource-store.ts'
+import { admittedRunSchema } from '../../../state/run-view.ts'
+import { businessQuery } from '../plumbing/parameters.ts'
+import type { App, ServerContext } from '../plumbing/route.ts'
+import { actionRoute, resourceRoutes } from './resource-routes.ts'
+
+const schedules = {
+  path: '/admin/v1/schedules',
+  one: 'a schedule',
+  many: 'schedules',
+  ids: ['Schedule', 'Schedules'],
+  query: businessQuery,
+  remedy: 'name the business with ?business_id=; GET /admin/v1/schedules lists its schedules',
+} as const
+
+/** Schedules: requests that are submitted at planned times. Each belongs to a business. */
+export const schedulesRoutes = (app: App, server: ServerContext): void => {
+  const store = () => server.runtime.admin.schedules
+  resourceRoutes(app, {
+    ...schedules,
+    ...scheduleSchemas,
+    filter: businessQuery,
+    summaries: {
+      list: 'Lists the schedules of a business, the latest first',
+      change: 'Changes a schedule; absent fields stay unchanged, null clears cron and at',
+      remove: 'Deletes a schedule; its runs stay',
+    },
+    store: () => ({
+      list: (scope, page) => store().list(readBusinessId(scope), page),
+      create: (_, input) => store().create(input),
+      get: (scope, id) => store().get(readBusinessId(scope), id),
+      change: (scope, id, change) => store().change(readBusinessId(scope), id, change),
+      remove: (scope, id) => store().remove(readBusinessId(scope), id),
+    }),
+  })
+  actionRoute(app, server, schedules, {
+    name: 'pause',
+    summary: 'Pauses a schedule',
+    response: scheduleSchemas.view,
+    run: (scope, id) => store().pause(readBusinessId(scope), id),
+  })
+  actionRoute(app, server, schedules, {
+    name: 'resume',
+    summary: 'Resumes a schedule; what was planned meanwhile is not fired',
+    response: scheduleSchemas.view,
+    problems: ['invalid_request'],
+    run: (scope, id) => store().resume(readBusinessId(scope), id),
+  })
+  actionRoute(app, server, schedules, {
+    name: 'run',
+    summary: 'Submits the request of a schedule now, whatever is planned',
+    response: admittedRunSchema,
+    problems: ['invalid_request', 'too_many_requests', 'budget_exhausted', 'session_of_another_user'],
+    run: (scope, id) => store().run(readBusinessId(scope), id),
+  })
+}
+
+const readBusinessId = ({ business_id = 'default' }: ResourceScope): string => business_id

@@ -1,0 +1,202 @@
+import type { IncomingMessage } from 'node:http'
+import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import { defaultBodyMemoryMb } from '../../infra/config/settings.ts'
+import { toPackagePath } from '../../infra/lib/package-path.ts'
+import type { Runtime } from '../api.ts'
+import { a2aRoutes } from './a2a.routes.ts'
+import { accountsRoutes } from './admin/accounts.routes.ts'
+import { agentCardsRoutes } from './admin/agent-cards.routes.ts'
+import { auditRoutes } from './admin/audit.routes.ts'
+import { operationsRoutes } from './admin/operations.routes.ts'
+import { adminPaymentsRoutes } from './admin/payments.routes.ts'
+import { providersRoutes } from './admin/providers.routes.ts'
+import { registryRoutes } from './admin/registry.routes.ts'
+import { rejectedJobsRoutes } from './admin/rejected-jobs.routes.ts'
+import { remoteAgentsRoutes } from './admin/remote-agents.routes.ts'
+import { scenariosRoutes } from './admin/scenarios.routes.ts'
+import { schedulesRoutes } from './admin/schedules.routes.ts'
+import { trustRoutes } from './admin/trust.routes.ts'
+import { usageRoutes } from './admin/usage.routes.ts'
+import { vendorsRoutes } from './admin/vendors.routes.ts'
+import { webhooksRoutes } from './admin/webhooks.routes.ts'
+import { bulkRoutes } from './bulk.routes.ts'
+import { consentRoutes } from './consent.routes.ts'
+import { consolePageRoutes } from './console/page.routes.ts'
+import { consoleSessionRoutes } from './console/session.routes.ts'
+import { docsRoutes } from './docs.routes.ts'
+import { filesRoutes } from './files.routes.ts'
+import { graphRoutes } from './graph.routes.ts'
+import { healthRoutes } from './health.routes.ts'
+import { inputRequestsRoutes } from './input-requests.routes.ts'
+import { memoriesRoutes } from './memories.routes.ts'
+import { openMandateRoutes } from './open-mandates.routes.ts'
+import { chatRoutes } from './openai-api/chat.routes.ts'
+import { embeddingsRoutes } from './openai-api/embeddings.routes.ts'
+import { mediaRoutes } from './openai-api/media.routes.ts'
+import { modelsRoutes } from './openai-api/models.routes.ts'
+import { paymentsRoutes } from './payments.routes.ts'
+import { type Authenticate, createAuthenticate, findBearerToken } from './plumbing/auth.ts'
+import type { BodyMemory } from './plumbing/body-budget.ts'
+import {
+  replyToClientError,
+  replyToUnknownPaths,
+  sendFrameworkProblem,
+  sendProblem,
+} from './plumbing/error-responses.ts'
+import { createFailedTokens } from './plumbing/failed-tokens.ts'
+import { createOpenResponses } from './plumbing/open-responses.ts'
+import { type BodyTimes, limitBodies } from './plumbing/request-body.ts'
+import { observeRequests, prepareRequests } from './plumbing/request-hooks.ts'
+import { readRequestId } from './plumbing/request-id.ts'
+import { allowOrigins, sendSecurityHeaders } from './plumbing/response-headers.ts'
+import type { App, ServerContext } from './plumbing/route.ts'
+import { createSignIn } from './plumbing/sign-in.ts'
+import { runEventsRoutes } from './run-events.routes.ts'
+import { runsRoutes } from './runs.routes.ts'
+import { sessionsRoutes } from './sessions.routes.ts'
+
+const megabyte = 1024 * 1024
+const defaultBodyMemory: BodyMemory = {
+  processBytes: defaultBodyMemoryMb.process * megabyte,
+  tokenBytes: defaultBodyMemoryMb.token * megabyte,
+}
+
+/** What a server needs: the runtime it serves, and how it authenticates, logs and closes. */
+export type AppOptions = {
+  runtime: Runtime
+  /** `off` makes every caller the business `default`, and only localhost may call. */
+  auth: 'required' | 'off'
+  /** Acts for any business; without it there is no such token. */
+  adminToken?: string | null
+  /** Origins whose pages may call; `*` for all. */
+  corsOrigins?: readonly string[]
+  /** `admin`: with the admin token only; `off`: not there. */
+  metrics?: 'open' | 'admin' | 'off'
+  docs?: 'open' | 'off'
+  console?: 'open' | 'off'
+  /** Where the console is built; absent: in this package. */
+  consoleFolder?: string
+  /** Addresses and networks whose X-Forwarded-For says where a request comes from. */
+  trustedProxies?: readonly string[]
+  /** Gets one line per request, and internal errors; never bodies or tokens. */
+  logger?: FastifyBaseLogger
+  /** Between two comments on a stream of events. */
+  keepAliveMs?: number
+  /** How long a call of the OpenAI-compatible endpoint waits between its tries, in all. Default 2 s. */
+  maxWaitMs?: number
+  /** How long closing waits for responses in progress. */
+  drainMs?: number
+  /** The memory of request bodies in flight, and how long they may take. */
+  bodyMemory?: BodyMemory
+  bodyTimes?: BodyTimes
+}
+
+/** The HTTP server, not listening yet. `close()` ends streams and waits at once and lets short requests finish. */
+export const createApp = async (options: AppOptions): Promise<FastifyInstance> => {
+  const { runtime, auth, adminToken, corsOrigins = [], keepAliveMs = 15_000, drainMs = 5_000 } = options
+  const {
+    maxWaitMs = 2_000,
+    bodyMemory = defaultBodyMemory,
+    bodyTimes = { idleMs: 30_000, wholeMs: 300_000 },
+  } = options
+  const open = createOpenResponses()
+  const { metrics } = runtime
+  metrics.onScrape(() => metrics.streams(open.streams))
+  const server: ServerContext = { runtime, open, keepAliveMs, maxWaitMs }
+  const base = new URL(runtime.publicOrigin).pathname.replace(/\/$/, '')
+  const app = createServer(options.logger, base, options.trustedProxies ?? [])
+
+  replyToUnknownPaths(app)
+  observeRequests(app, open, metrics)
+  await sendSecurityHeaders(app)
+  if (corsOrigins.length > 0) await allowOrigins(app, corsOrigins)
+  const checkToken = createAuthenticate(runtime, auth, adminToken, corsOrigins)
+  const failures = createFailedTokens()
+  const signIn = createSignIn(runtime, adminToken)
+  const authenticate: Authenticate = (request, token = findBearerToken(request.headers.authorization)) =>
+    auth === 'off' || token === undefined
+      ? checkToken(request)
+      : failures.guard(request, token, () => checkToken(request, token))
+  const hasSignIn = auth === 'required' && options.console !== 'off'
+  prepareRequests(app, open, runtime, { authenticate, checkToken, signIn: hasSignIn ? signIn : null })
+  limitBodies(app, bodyMemory, bodyTimes)
+  app.addHook('preClose', () => open.close(drainMs))
+
+  const registerDocs = await docsRoutes(app, auth, options.docs !== 'off', base)
+  healthRoutes(app, server, options.metrics ?? 'open')
+  runsRoutes(app, server)
+  bulkRoutes(app)
+  runEventsRoutes(app, server)
+  filesRoutes(app)
+  inputRequestsRoutes(app)
+  sessionsRoutes(app)
+  graphRoutes(app, server)
+  memoriesRoutes(app)
+  paymentsRoutes(app, server)
+  consentRoutes(app, server)
+  openMandateRoutes(app, server)
+  a2aRoutes(app, server)
+  agentCardsRoutes(app, server)
+  remoteAgentsRoutes(app, server)
+  accountsRoutes(app, server)
+  auditRoutes(app, server)
+  rejectedJobsRoutes(app, server)
+  operationsRoutes(app, server)
+  vendorsRoutes(app, server)
+  registryRoutes(app, server)
+  scenariosRoutes(app, server)
+  usageRoutes(app, server)
+  webhooksRoutes(app, server)
+  trustRoutes(app, server)
+  providersRoutes(app, server)
+  adminPaymentsRoutes(app, server)
+  schedulesRoutes(app, server)
+  chatRoutes(app, server)
+  embeddingsRoutes(app, server)
+  mediaRoutes(app, server)
+  modelsRoutes(app, server)
+  if (options.console !== 'off') {
+    const parts = { auth, adminToken: adminToken || null, signIn, failures, authenticate, checkToken }
+    consoleSessionRoutes(app, runtime, parts)
+    await consolePageRoutes(app, { folder: options.consoleFolder ?? toPackagePath('dist', 'console'), base })
+  }
+  await registerDocs()
+  return app as unknown as FastifyInstance
+}
+
+/**
+ * prepareRequests validates and parses all parts of a request together, and responses are written as they are: fastify
+ * then does not load its own compilers, which takes it 100 ms.
+ */
+const schemaCompilers = {
+  buildValidator: () => () => (value: unknown) => ({ value }),
+  buildSerializer: () => () => (value: unknown) => JSON.stringify(value),
+}
+
+/** Behind a proxy that does not strip `base`, requests arrive with it. */
+const createServer = (
+  logger: FastifyBaseLogger | undefined,
+  base: string,
+  trustedProxies: readonly string[],
+): App => {
+  const app = fastify({
+    ...(logger ? { loggerInstance: logger } : { logger: false }),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    genReqId: readRequestId,
+    trustProxy: trustedProxies.length > 0 && [...trustedProxies],
+    rewriteUrl: ({ url = '/' }: IncomingMessage) =>
+      url.startsWith(`${base}/`) ? url.slice(base.length) : url,
+    forceCloseConnections: true,
+    return503OnClosing: false,
+    // for an upload that goes on; bodies have limits of their own
+    requestTimeout: 3_600_000,
+    routerOptions: { maxParamLength: 2000, ignoreTrailingSlash: true },
+    frameworkErrors: sendFrameworkProblem,
+    clientErrorHandler: replyToClientError,
+    schemaController: { compilersFactory: schemaCompilers as never },
+  }) as unknown as App
+  app.setErrorHandler(sendProblem)
+  // without this listener node itself responds to an unknown Expect header, without a problem document
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  return app
+}

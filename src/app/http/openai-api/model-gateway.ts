@@ -1,0 +1,130 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { emptyCanonicalRequest } from '../../../models/call/models-port.ts'
+import type { ModelGateway } from '../../../models/ports/call-ports.ts'
+import { isMasonError } from '../../../state/errors.ts'
+import { createPlainTextSchema } from '../../../state/resource-schema.ts'
+import { requestBusinessSchema } from '../../../state/run-request.ts'
+import { resolveBusinessId } from '../plumbing/auth.ts'
+import { HttpError } from '../plumbing/problems.ts'
+import { invalidRequest } from '../plumbing/request-validation.ts'
+import type { RouteDoc, ServerContext } from '../plumbing/route.ts'
+import { openAIErrorSchema, sendOpenAIError } from './openai-error.ts'
+
+type GatewayArguments = Parameters<ModelGateway['ask']>
+type GatewayTarget = GatewayArguments[0]
+type GatewayCaller = GatewayArguments[2]
+
+/** What the gateway is asked: messages or inputs, tools and parameters. */
+export type GatewayRequest = GatewayArguments[1]
+/** One message of a conversation. */
+export type GatewayMessage = GatewayRequest['messages'][number]
+/** The result of a call, with the model that answered and its usage. */
+export type GatewayResponse = Awaited<ReturnType<ModelGateway['ask']>>
+
+/** The role of calls from this endpoint in the ledger and in the header `x-mason-role`: a stored value. */
+const endpointRole = 'door'
+
+/** A request of this endpoint with empty fields. */
+export const emptyGatewayRequest: GatewayRequest = {
+  ...emptyCanonicalRequest,
+  role: endpointRole,
+  stream: false,
+}
+
+/** The query of every route. Unknown parameters are ignored: clients for other clouds add some, such as `api-version`. */
+export const openAIQuery = z.object({ business_id: requestBusinessSchema.optional() })
+
+/** The model of a request. */
+export const modelAliasSchema = z.string().min(1).max(200).describe('The alias of a model of the registry')
+/** The user of a request. */
+export const userSchema = createPlainTextSchema(200)
+  .min(1)
+  .describe('On behalf of this user, whose grants count')
+
+/** A response that OpenAI's reference describes; `more` says what Mason adds or leaves out. */
+export const describeOpenAIObject = (reference: string, more: string) =>
+  z.looseObject({}).describe(`${more} The rest: https://platform.openai.com/docs/api-reference/${reference}`)
+
+/** The options of every route. Errors have OpenAI's shape, also those before the handler. Contract section 8. */
+export const openAIRoute = (doc: Omit<RouteDoc, 'tag'>) => ({
+  config: { doc: { tag: 'models', errorBody: openAIErrorSchema, ...doc } },
+  errorHandler: sendOpenAIError,
+})
+
+/** The business and user of a request; without authentication the business is `default`. */
+export const readGatewayCaller = (
+  { principal, query, body }: Pick<FastifyRequest, 'principal' | 'query' | 'body'>,
+  user: string | null | undefined,
+): GatewayCaller => ({
+  business_id: principal === null ? 'default' : resolveBusinessId(principal, query, body),
+  user_id: user ?? null,
+  run_id: null,
+  token_id: principal?.kind === 'token' ? (principal.token_id ?? null) : null,
+})
+
+/** Prepares a call of the model that a request names, on behalf of its caller and user. Call `release` in any case. */
+export const openGatewayCall = (
+  { open, runtime, maxWaitMs }: ServerContext,
+  request: Pick<FastifyRequest, 'principal' | 'query'> & {
+    body: { model: string; user?: string | null | undefined }
+  },
+  reply: FastifyReply,
+  options: { category: string; oneShot?: true },
+) => {
+  const { modelService } = runtime
+  const { signal, release } = open.abortSignal(reply.raw)
+  const { model, user } = request.body
+  const target = { role: endpointRole, model, patienceMs: maxWaitMs, ...options }
+  const toError = (error: unknown): unknown =>
+    signal.aborted ? new HttpError('shutting_down', 'this server is about to stop') : error
+  return {
+    /** Its signal aborts when the client disconnects or the server closes. */
+    async ask(gatewayRequest: GatewayRequest, onDelta: GatewayArguments[3] = () => undefined) {
+      const caller = readGatewayCaller(request, user)
+      await runtime.checkBudgets(caller)
+      return modelService.ask(target, gatewayRequest, caller, onDelta, signal)
+    },
+    /** The error to send for this one: an abort is sent as `shutting_down`. */
+    toError,
+    /** Throws the error to send, or sends nothing when the client has disconnected. */
+    endWithError(error: unknown): FastifyReply {
+      if (signal.aborted && !open.closing) return reply.hijack()
+      throw toError(toRequestError(modelService, target, error))
+    },
+    release,
+  }
+}
+
+/** The body made of the model's response, or the error of the call; closes the call. */
+export const answerByGateway = async <Body>(
+  call: ReturnType<typeof openGatewayCall>,
+  request: GatewayRequest,
+  toBody: (response: GatewayResponse) => Body,
+) => {
+  try {
+    return toBody(await call.ask(request))
+  } catch (error) {
+    return call.endWithError(error)
+  } finally {
+    call.release()
+  }
+}
+
+/** Models for chat replace each other. */
+const toKind = (category: string): string => (/^(reasoning|multimodal)$/.test(category) ? 'text' : category)
+
+/** `invalid_request` in place of `no_model_available` for a model of another category than the request needs. */
+const toRequestError = (
+  gateway: ModelGateway,
+  { model, category }: GatewayTarget,
+  error: unknown,
+): unknown => {
+  if (!isMasonError(error, 'no_model_available')) return error
+  const known = gateway.list().find(({ name }) => name === model)
+  const isMisused =
+    known !== undefined && category !== undefined && toKind(known.category) !== toKind(category)
+  return isMisused
+    ? invalidRequest([{ pointer: '/model', detail: `"${model}" is a model for ${known.category}` }])
+    : error
+}

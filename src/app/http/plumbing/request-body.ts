@@ -1,0 +1,235 @@
+import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+import type { FastifyRequest } from 'fastify'
+import { parse as parseSecurely } from 'secure-json-parse'
+import { settlesWithin } from '../../../infra/lib/timeouts.ts'
+import { MasonError } from '../../../state/errors.ts'
+import { type FieldError, toPointer } from '../../../state/resource-schema.ts'
+import { maxRequestBytes } from '../../../state/run-request.ts'
+import { maxJsonValues, measureJson } from '../../../state/text/json-size.ts'
+import { type BodyMemory, type BodyReservation, createBodyBudget } from './body-budget.ts'
+import type { Step } from './large-bodies.ts'
+import { HttpError } from './problems.ts'
+import type { App, RouteDoc } from './route.ts'
+
+/** How much of a body that is too large is still read, so that its sender receives the response. */
+const maxReadBytes = 4 * maxRequestBytes
+/** What a body that is passed on in chunks takes: a part of 1 MiB and its copy on the way to the database. */
+const streamedBytes = 2 * 1024 * 1024
+
+/** Milliseconds without a byte of a body, and until a body that is held in memory is there. */
+export type BodyTimes = { idleMs: number; wholeMs: number }
+
+/**
+ * Reads the body of every request, of any content type: whole, or as the chunks of a route that reads them itself. Every
+ * body is within the budget until its request ends.
+ */
+export const limitBodies = (app: App, memory: BodyMemory, times: BodyTimes): void => {
+  const budget = createBodyBudget(memory)
+  app.decorateRequest('bodyMemory')
+  app.addHook('preParsing', async (request, reply, payload) => {
+    const memory = budget.open(nameCaller(request))
+    request.bodyMemory = memory
+    reply.raw.once('finish', memory.release).once('close', memory.release)
+    return payload
+  })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) =>
+    request.routeOptions.config.doc?.streamed
+      ? streamBody(payload, request.bodyMemory, times)
+      : readBody(payload, Number(request.headers['content-length']), request.bodyMemory, times),
+  )
+}
+
+/** One name for each token. */
+export const nameCaller = ({ principal, headers }: FastifyRequest): string =>
+  (principal?.kind === 'token' && headers.authorization) || (principal?.kind ?? 'unknown')
+
+/**
+ * Reads a whole body. One over the limit is read on without being stored: a reset would hide the 413 from its sender.
+ * Throws 408 for one that comes too slowly, 413, and what the budget throws.
+ */
+const readBody = async (
+  stream: Readable,
+  length: number,
+  budget: BodyReservation,
+  times: BodyTimes,
+): Promise<Buffer> => {
+  if (length > maxReadBytes) throw tooLarge()
+  const isStored = !(length > maxRequestBytes)
+  if (isStored && length > 0) budget.raiseTo(length)
+  // memory that no byte was written to yet takes none
+  const whole = isStored && length > 0 ? Buffer.allocUnsafeSlow(length) : null
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of readChunks(stream, times.idleMs, Date.now() + times.wholeMs)) {
+    if (whole) chunk.copy(whole, bytes)
+    bytes += chunk.length
+    if (bytes > maxReadBytes) throw tooLarge()
+    if (whole) continue
+    if (bytes > maxRequestBytes) chunks.length = 0
+    else if (isStored) {
+      budget.raiseTo(bytes)
+      chunks.push(chunk)
+    }
+  }
+  if (bytes > maxRequestBytes) throw tooLarge()
+  return whole?.subarray(0, bytes) ?? Buffer.concat(chunks)
+}
+
+/** Throws as `readBody` does. */
+const streamBody = (stream: Readable, budget: BodyReservation, times: BodyTimes): AsyncIterable<Buffer> => {
+  budget.raiseTo(streamedBytes)
+  return readChunks(stream, times.idleMs, Number.POSITIVE_INFINITY)
+}
+
+/** The chunks of a stream; leaving it early does not destroy it, since a response is still to be sent. */
+async function* readChunks(stream: Readable, idleMs: number, endsAt: number): AsyncGenerator<Buffer> {
+  const chunks = stream.iterator({ destroyOnReturn: false })
+  let isStalled = false
+  try {
+    for (;;) {
+      const next = chunks.next()
+      const leftMs = endsAt - Date.now()
+      isStalled = !(await settlesWithin(next, Math.min(idleMs, leftMs)))
+      if (isStalled) throw tooSlow(idleMs, leftMs)
+      const { done, value } = await next.catch(() => {
+        throw new HttpError('malformed_request', 'the body did not arrive whole')
+      })
+      if (done) return
+      yield value
+    }
+  } finally {
+    // this would wait for the chunk that does not come
+    if (!isStalled) await chunks.return?.()
+  }
+}
+
+const tooSlow = (idleMs: number, leftMs: number): HttpError =>
+  idleMs < leftMs
+    ? new HttpError('request_timeout', `no byte of the body arrived for ${idleMs / 1000} s`, {
+        remedy: 'send the body without pauses; a large file by POST /v1/files with upload-length',
+      })
+    : new HttpError('request_timeout', 'the body did not arrive in time', {
+        remedy: 'send a large file by POST /v1/files',
+      })
+
+const tooLarge = (): MasonError =>
+  new MasonError('payload_too_large', 'the body is larger than 32 MiB', {
+    remedy: 'send large files by POST /v1/files, or by a mapping, in place of content_base64',
+  })
+
+/**
+ * The JSON of a request's body; `{}` for an empty one where that is allowed. A large one is read in two steps. Throws 400,
+ * 415, or 422 for excessive JSON.
+ */
+export const parseJsonBody = async (
+  request: FastifyRequest,
+  { bodyOptional = false, maxValues = maxJsonValues }: Pick<RouteDoc, 'bodyOptional' | 'maxValues'>,
+  step: Step,
+): Promise<unknown> => {
+  const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+  if (bytes.length === 0 && bodyOptional) return {}
+  if (bytes.length === 0) throw malformed('the body is empty')
+  checkContentType(request.headers)
+  const text = await step(() => {
+    const decoded = decode(bytes)
+    const excess = findExcess(decoded, maxValues)
+    if (excess)
+      throw invalid([{ pointer: '', detail: `${excess}, a fixed limit; send large data as a file` }])
+    return decoded
+  })
+  return step(() => parse(text))
+}
+
+const malformed = (message: string): MasonError =>
+  new MasonError('malformed_json', message, { remedy: 'send one JSON object in UTF-8' })
+
+const invalid = (errors: FieldError[]): MasonError =>
+  new MasonError('invalid_request', 'the body is not valid', { detail: { errors } })
+
+const checkContentType = (headers: IncomingMessage['headers']): void => {
+  const [type = '', ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';')
+  const charset = parameters.map((part) => part.trim()).find((part) => part.startsWith('charset='))
+  const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase()
+  const remedy = 'send "content-type: application/json", UTF-8, not compressed'
+  if (!/^application\/([\w.+-]+\+)?json$/.test(type.trim()))
+    throw new HttpError('unsupported_media_type', `the content-type is "${type.trim()}"`, { remedy })
+  if (charset && !/^charset="?utf-?8"?$/.test(charset))
+    throw new HttpError('unsupported_media_type', 'the charset is not UTF-8', { remedy })
+  if (encoding !== 'identity')
+    throw new HttpError('unsupported_media_type', 'the body is compressed', { remedy })
+}
+
+const decode = (bytes: Buffer): string => {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw malformed('the body is not UTF-8')
+  }
+}
+
+/** A key `__proto__` is refused, since zod would drop it silently. `constructor` is an unknown field like any other. */
+const parse = (text: string): unknown => {
+  try {
+    return parseSecurely(text, undefined, { protoAction: 'error', constructorAction: 'ignore' })
+  } catch (error) {
+    const { message } = error as Error
+    // the whole message: that of a syntax error may quote the body
+    if (message === 'Object contains forbidden prototype property')
+      throw invalid(findPrototypeKeys(JSON.parse(text)))
+    throw malformed(describeSyntaxError(message))
+  }
+}
+
+/** Where parsing stopped, without quoting the body. */
+const describeSyntaxError = (message: string): string => {
+  const position = / position (\d+)/.exec(message)?.[1]
+  return position ? `the body is not JSON from position ${position} on` : 'the body is not JSON'
+}
+
+/** Up to 100 fields named `__proto__`: secure-json-parse finds that there is one, but not where. */
+const findPrototypeKeys = (value: unknown, pointer = '', errors: FieldError[] = []): FieldError[] => {
+  if (value === null || typeof value !== 'object' || errors.length >= 100) return errors
+  for (const [key, item] of Object.entries(value)) {
+    const field = pointer + toPointer([key])
+    if (key === '__proto__') errors.push({ pointer: field, detail: 'a field cannot have this name' })
+    findPrototypeKeys(item, field, errors)
+  }
+  return errors
+}
+
+const max = { depth: 100, names: 10_000 }
+
+/** Names what makes JSON too costly to parse and validate, before anything is built from it, or returns null. */
+const findExcess = (text: string, maxValues: number): string | null => {
+  const { values, numbers, depth, names } = measureJson(text, { ...max, values: maxValues })
+  if (depth > max.depth) return `nested deeper than ${max.depth} levels`
+  if (names > max.names) return `more than ${max.names} different field names`
+  return values + numbers > maxValues ? `more than ${maxValues} values` : null
+}
+
+const maxDiscardMs = 500
+const maxDiscardBytes = 1024 * 1024
+
+/**
+ * Reads the rest of a body that no handler read (401, 404, 405 …), within limits, before the response is sent: closing a
+ * connection with unread bytes resets it, and the reset overtakes the response.
+ */
+export const discardUnreadBody = (request: IncomingMessage): Promise<void> =>
+  new Promise((resolve) => {
+    // an injected request has neither this field nor a connection
+    if (request.complete !== false || request.destroyed) return resolve()
+    let bytes = 0
+    const count = (chunk: Buffer): void => {
+      bytes += chunk.length
+      if (bytes > maxDiscardBytes) end()
+    }
+    const end = (): void => {
+      clearTimeout(timer)
+      request.off('data', count).off('end', end).off('close', end)
+      resolve()
+    }
+    const timer = setTimeout(end, maxDiscardMs)
+    request.on('data', count).once('end', end).once('close', end)
+  })

@@ -1,0 +1,96 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import type { ZodType } from 'zod'
+import type { BusinessApi, Runtime } from '../../api.ts'
+import type { Principal, RequiredRole } from './auth.ts'
+import type { BodyReservation } from './body-budget.ts'
+import type { OpenResponses } from './open-responses.ts'
+import type { ProblemCode } from './problems.ts'
+
+/** A success response of a route. `type` is application/json unless it is set. */
+export type SuccessResponse = {
+  description: string
+  schema?: ZodType
+  type?: string
+  /** What each event holds where the client asks for a stream instead. */
+  events?: ZodType
+  /** Descriptions of headers, by name. */
+  headers?: Record<string, string>
+}
+
+/** The one success response of a route. */
+export const respondsWith = (
+  status: number,
+  description: string,
+  schema?: ZodType,
+): Pick<RouteDoc, 'responses'> => ({ responses: { [status]: { description, ...(schema && { schema }) } } })
+
+/** The documentation of a route: authentication, validation and /openapi.json all read it here. */
+export type RouteDoc = {
+  /** The operation id, unique among all routes. */
+  id: string
+  tag: string
+  summary: string
+  description?: string
+  role: RequiredRole
+  /** Success responses by status. */
+  responses: Record<number, SuccessResponse>
+  /** Problems of its own, beside those of every route and those that follow from its body and path. */
+  problems?: ProblemCode[]
+  /** The body of every error response, where it is no problem of RFC 9457. */
+  errorBody?: ZodType
+  /** An absent body means `{}`. */
+  bodyOptional?: boolean
+  /** So many values its body may have; absent: 50,000. */
+  maxValues?: number
+  /** The body is a form with files, in place of JSON. */
+  form?: boolean
+  /** The body is bytes of any type, which the handler reads in chunks; `request.body` is undefined where there is none. */
+  streamed?: boolean
+}
+
+/** Documents the routes of one tag. */
+export const createDocs =
+  (tag: string) =>
+  (
+    role: RequiredRole,
+    id: string,
+    summary: string,
+    more: Omit<RouteDoc, 'tag' | 'role' | 'id' | 'summary'>,
+  ): { doc: RouteDoc } => ({ doc: { tag, role, id, summary, ...more } })
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    doc?: RouteDoc
+  }
+  interface FastifyRequest {
+    principal: Principal | null
+    /** Rejects once the caller may do this no more; null for routes without a role. */
+    checkAgain: (() => Promise<void>) | null
+    /** The caller is who is signed in to the console. */
+    usesCookie: boolean
+    /** The memory that its body holds. */
+    bodyMemory: BodyReservation
+    /** The API of the business it acts for; set before the handler of every route that has a role. */
+    business: BusinessApi
+  }
+}
+
+/** The fastify app whose handlers get values typed by their zod schemas. */
+export type App = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>
+
+/** What routes work with. */
+export type ServerContext = {
+  runtime: Runtime
+  open: OpenResponses
+  keepAliveMs: number
+  /** How long a call of the OpenAI-compatible endpoint waits between its tries, in all. */
+  maxWaitMs: number
+}

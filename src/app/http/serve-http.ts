@@ -1,0 +1,54 @@
+import type { AddressInfo } from 'node:net'
+import type { Runtime } from '../api.ts'
+import { createApp } from './app.ts'
+
+/** Where the server listens, and how it authenticates. */
+export type ServeOptions = {
+  /** `off` makes every caller the business `default`, and only localhost may call. */
+  auth: 'required' | 'off'
+  /** Acts for any business; without it there is no such token. */
+  adminToken?: string | null
+  /** Origins whose pages may call; `*` for all. */
+  corsOrigins?: readonly string[]
+  /** `admin`: with the admin token only; `off`: not there. */
+  metrics?: 'open' | 'admin' | 'off'
+  docs?: 'open' | 'off'
+  console?: 'open' | 'off'
+  /** Addresses and networks whose X-Forwarded-For says where a request comes from. */
+  trustedProxies?: readonly string[]
+  /** 0: any free one. */
+  port?: number
+  /** Absent: this machine alone. */
+  host?: string
+}
+
+/**
+ * Serves the HTTP API of a runtime. Close the server before the runtime.
+ *
+ * @example
+ * ```ts
+ * import { openRuntime, readConfig, readEnvironment, serveHttp } from 'mason-runtime'
+ *
+ * const config = readConfig(readEnvironment(), { role: 'serve' })
+ * const runtime = await openRuntime(config)
+ * await runtime.startWorker()
+ * const server = await serveHttp(runtime, { auth: config.auth, adminToken: config.adminToken, port: 8080 })
+ * process.once('SIGTERM', async () => {
+ *   await server.close()
+ *   await runtime.close()
+ * })
+ * ```
+ */
+export const serveHttp = async (
+  runtime: Runtime,
+  { port = 0, host = '127.0.0.1', ...options }: ServeOptions,
+): Promise<{ port: number; close(): Promise<void> }> => {
+  const app = await createApp({ runtime, ...options })
+  try {
+    await app.listen({ port, host })
+  } catch (error) {
+    await app.close()
+    throw error
+  }
+  return { port: (app.server.address() as AddressInfo).port, close: () => app.close() }
+}
