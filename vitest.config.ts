@@ -1,14 +1,13 @@
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/longest-first.ts'
-import { filesMarked } from './test/support/marks.ts'
+import { filesMarked, isGate } from './test/support/marks.ts'
 import { createTestLog } from './test/support/test-log.ts'
 
 const servers = process.env.TEST_DATABASE_URL && process.env.TEST_REDIS_URL
 /**
- * Set by `npm test`: without files of the second tier, and with servers each integration file on one backend, but those
+ * In the gate: without files of the second tier, and with servers each integration file on one backend, but those
  * marked. Without it all files are there, so that each can be run by its name.
  */
-const isGate = process.env.MASON_TEST_TIER === 'gate'
 const notInGate = isGate ? filesMarked('tier: all') : []
 const { MASON_TEST_LOG: log, MASON_TEST_WORKERS: workers } = process.env
 

@@ -8,7 +8,7 @@ import { openServers } from './support/servers.ts'
 
 /**
  * `npm run bench [-- name …] [--repeat N] [--scale X] [--only variant] [--record]`: measures the cases named, or all;
- * `report` only draws docs/performance.md again.
+ * `report` only draws docs/performance.md and docs/performance/ again.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -18,7 +18,7 @@ const { values, positionals } = parseArgs({
     scale: { type: 'string', default: '1' },
     /** Only the variants whose name holds this. */
     only: { type: 'string', default: '' },
-    /** Keeps the figures for docs/performance.md. */
+    /** Keeps the figures for docs/performance/. */
     record: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   },
@@ -27,12 +27,12 @@ const { values, positionals } = parseArgs({
 const usage = `npm run bench -- [NAME …] [options]
 
 Measures the cases named, or all, on servers of its own, and prints the figures. \`report\` in place of names only draws
-docs/performance.md again, from the figures that --record has kept.
+docs/performance.md and docs/performance/ again, from the figures that --record has kept.
 
   --repeat N      how often each case is measured (${values.repeat})
-  --scale X       counts are multiplied by it; 1 is what docs/performance.md reports (${values.scale})
+  --scale X       counts are multiplied by it; 1 is what docs/performance/ reports (${values.scale})
   --only TEXT     only the variants whose name has this text
-  --record        keeps the figures and draws docs/performance.md
+  --record        keeps the figures and draws docs/performance/
   --help          prints this
 
 Cases: ${caseNames([]).join(', ')}`

@@ -14,7 +14,7 @@ const { values, positionals } = parseArgs({
     scale: { type: 'string', default: '1' },
     /** Of a table, the rows whose name or file has one of these texts. */
     only: { type: 'string', multiple: true },
-    /** Keeps the figures for `docs/reliability.md`. */
+    /** Keeps the figures for `docs/reliability/figures.md`. */
     record: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   },
@@ -25,12 +25,12 @@ const known = readdirSync(folder).flatMap((file) => /^(.+)\.suite\.ts$/.exec(fil
 const usage = `npm run chaos -- [SUITE …] [options]
 
 Damages a running Mason on purpose and checks what has to hold: the suites named, or all (chaos/README.md). \`report\` in place
-of names only draws docs/reliability.md again, from the figures that --record has kept.
+of names only draws docs/reliability/figures.md again, from the figures that --record has kept.
 
   --seed N      repeats a run; without it one is drawn and printed
   --scale X     counts and times are multiplied by it (${values.scale})
   --only TEXT   of a table such as that of mutants, the rows whose name or file has this text; several times for several texts
-  --record      keeps the figures and draws docs/reliability.md
+  --record      keeps the figures and draws docs/reliability/figures.md
   --help        prints this
 
 Suites: ${known.join(', ')}`

@@ -16,7 +16,7 @@ type Recorded = {
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 const folder = join(docs, 'reliability')
-const page = join(docs, 'reliability.md')
+const page = join(folder, 'figures.md')
 
 /** Adds a run of a suite to the recorded ones; a failed run is recorded too. */
 export const record = (suite: string, run: Recorded): void => {
@@ -35,20 +35,20 @@ const recorded = (file: string): Recorded[] => {
   }
 }
 
-/** Writes the recorded figures into `docs/reliability.md`, between its two markers. */
+const heading = `# Reliability: every recorded run
+\`npm run chaos -- report\` writes this page. [Reliability](../reliability.md) is its summary. Failed runs are here too; names of
+figures and failures are quoted as they were recorded. The tests that caught each mutant are in [mutants.json](mutants.json).`
+
+/** Writes the page of the recorded figures, `docs/reliability/figures.md`. */
 export const writeReport = (): void => {
   const sections = readdirSync(folder)
     .filter((file) => file.endsWith('.json'))
     .sort()
     .map(
       (file) =>
-        `### ${file.slice(0, -'.json'.length)}\n\n${recorded(join(folder, file)).map(drawRun).join('\n')}`,
+        `## ${file.slice(0, -'.json'.length)}\n\n${recorded(join(folder, file)).map(drawRun).join('\n')}`,
     )
-  const text = readFileSync(page, 'utf8')
-  const [before, , after] = text.split(/(?<=<!-- figures -->)|(?=<!-- end of figures -->)/)
-  if (before === undefined || after === undefined)
-    throw new Error('docs/reliability.md has lost its markers <!-- figures --> and <!-- end of figures -->')
-  writeFileSync(page, `${before}\n${sections.join('\n')}\n${after}`)
+  writeFileSync(page, `${heading}\n\n${sections.join('\n')}`)
 }
 
 /** A run as a table; the tests that caught each mutant are only in mutants.json. */

@@ -4,6 +4,8 @@ import {
   countCode,
   fileGraph,
   findCycles,
+  findHighParameters,
+  findLiteralSpreads,
   findPrivateWords,
   findSharedNames,
   folderGraph,
@@ -38,6 +40,8 @@ const rows: [figure: string, value: string | number][] = [
   ['import cycles between files', findCycles(fileGraph(sources)).length],
   ['import cycles between folders', findCycles(folderGraph(fileGraph(sources))).length],
   ['exported names in two files', findSharedNames(sources).length],
+  ['parameters of statements above $9', findHighParameters(sources).length],
+  ['literals spread into a literal', findLiteralSpreads(sources).length],
   ['words of the private vocabulary', findPrivateWords().length],
   [
     'exports with a doc comment',

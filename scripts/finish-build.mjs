@@ -1,6 +1,6 @@
 // After tsc: removes what was built from sources that are gone (tools and nodes are found by suffix, so a stale one
 // would go on running), makes the command executable, and then what makes a start quick: the bundles and the dump.
-import { appendFileSync, chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
 for (const file of readdirSync('dist', { recursive: true })) {
@@ -20,3 +20,5 @@ for (const file of readdirSync(ports))
 chmodSync('dist/src/cli.js', 0o755)
 await import('./bundle.mjs')
 await import('./make-dump.mjs')
+// whole, and of the sources at the time when it began: `isBuildNew` compares them
+renameSync('dist/begun', 'dist/built')

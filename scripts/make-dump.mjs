@@ -14,8 +14,7 @@ for (const file of readdirSync('dist'))
   if (/^database-.*\.tar\.gz$/.test(file) && file !== basename(path)) rmSync(`dist/${file}`)
 
 // what the seed image is made from; its name says the rest
-const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
-const parts = JSON.stringify([dependencies.bullmq, builtInCategories, builtInFormats()])
+const parts = JSON.stringify([builtInCategories, builtInFormats()])
 const stamp = createHash('sha256').update(parts).digest('hex')
 const stampPath = 'dist/database.stamp'
 const stampNow = existsSync(stampPath) ? readFileSync(stampPath, 'utf8') : null

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { type Expression, parseSync, Visitor } from 'oxc-parser'
 
 /** Facts about the source: who imports whom, which cycles there are, what is exported, which words are used. */
 
@@ -125,6 +126,36 @@ export const findPrivateWords = (): string[] => {
         }),
     )
 }
+
+const lineAt = (text: string, offset: number): number => text.slice(0, offset).split('\n').length
+
+/** Parameters of statements above `$9`, as `path:line: $12`: who counts them? */
+export const findHighParameters = (sources: readonly Pick<Source, 'path' | 'text'>[]): string[] =>
+  sources.flatMap(({ path, text }) =>
+    [...text.matchAll(/\$[1-9]\d+\b/g)].map(
+      ({ 0: place, index }) => `${path}:${lineAt(text, index)}: ${place}`,
+    ),
+  )
+
+const withoutTypes = (node: Expression): Expression =>
+  node.type === 'ParenthesizedExpression' ||
+  node.type === 'TSAsExpression' ||
+  node.type === 'TSSatisfiesExpression'
+    ? withoutTypes(node.expression)
+    : node
+
+/** Literals that are spread into a literal or a call, as `path:line`: their members could stand there. */
+export const findLiteralSpreads = (sources: readonly Pick<Source, 'path' | 'text'>[]): string[] =>
+  sources.flatMap(({ path, text }) => {
+    const found: string[] = []
+    new Visitor({
+      SpreadElement: ({ argument, start }) => {
+        if (/^(Object|Array)Expression$/.test(withoutTypes(argument).type))
+          found.push(`${path}:${lineAt(text, start)}`)
+      },
+    }).visit(parseSync(path, text).program)
+    return found
+  })
 
 /** Lines that are neither blank nor comments. */
 export const countCode = ({ code }: Source): number => code.split('\n').filter((line) => line.trim()).length

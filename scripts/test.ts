@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { filesMarked } from '../test/support/marks.ts'
+import { isBuildNew } from '../test/support/script-flags.ts'
 import { filesToRepeat, readRun, type Verdict, verdictOf } from './test-verdict.ts'
 
 /**
@@ -124,15 +125,17 @@ const finish = (verdict: Verdict, table: readonly string[] = []): void => {
   console.log(`\n${text}`)
 }
 
-/** The checks beside the build, which writes only dist/. */
+/** The checks, those of the compiler beside those on one core; and the build, which `npm ci` has just made. */
 const prepare = async (): Promise<Verdict> => {
-  const build = 'npm run --silent build && npm run --silent build:console'
-  return sum(
-    await Promise.all([
-      runStep('npm run check', ['npm', 'run', '--silent', 'check'], 'pipe'),
-      runStep('npm run build', ['sh', '-c', build], 'pipe'),
-    ]),
-  )
+  const build = isBuildNew() ? [] : ['build']
+  const chains = [['check:types', ...build, 'build:console'], ['check:rules']]
+  const runChain = async (names: readonly string[]): Promise<Verdict[]> => {
+    const verdicts: Verdict[] = []
+    for (const name of names)
+      verdicts.push(await runStep(`npm run ${name}`, ['npm', 'run', '--silent', name], 'pipe'))
+    return verdicts
+  }
+  return sum((await Promise.all(chains.map(runChain))).flat())
 }
 
 const runGate = async (filters: readonly string[]): Promise<void> => {

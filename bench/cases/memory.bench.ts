@@ -171,7 +171,7 @@ const filteredPostgres =
     const client = await connect(place)
     await client.query(`SET maintenance_work_mem = '512MB'`)
     const sql: Sql = {
-      query: async (text, values = []) => ({ rows: (await client.query(text, [...values])).rows }),
+      query: async (text, values = []) => ({ rows: (await client.query(text, Object.values(values))).rows }),
     }
     const figures = await filtered(place, sql, 'halfvec', all, owned)
     await client.end()

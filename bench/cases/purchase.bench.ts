@@ -10,7 +10,7 @@ import { createKey, publicUrl, setUpTrust, signContent } from '../../examples/pu
 import { startMason } from '../../examples/served-demo/processes.ts'
 import { createClient } from '../../src/client/index.ts'
 import type { Environment } from '../../src/infra/config/config.ts'
-import { paymentUrlOf } from '../../test/support/served-logins.ts'
+import { shopperSettings, startPayments } from '../../test/support/purchase-processes.ts'
 import type { Case, Figures, Variant } from '../case.ts'
 import { watchOthers } from '../support/others-time.ts'
 import type { Place } from '../support/place.ts'
@@ -22,17 +22,9 @@ const startServed = async ({ env }: Place, modelUrl: string) => {
   const { PATH = '', HOME = '' } = process.env
   const common: Environment = { ...env, PATH, HOME, MASON_PUBLIC_URL: publicUrl }
   const { DATABASE_URL = '', MASON_AUTH: _auth, MASON_MASTER_KEY: _key, ...shared } = common
-  const payments = await startMason(
-    ['payments'],
-    {
-      ...shared,
-      MASON_PAYMENT_DATABASE_URL: paymentUrlOf(DATABASE_URL),
-      MASON_PAYMENT_KEY: randomBytes(32).toString('base64'),
-    },
-    /carries out orders|is ready/,
-  )
-  const model = { OPENAI_BASE_URL: `${modelUrl}/v1`, OPENAI_API_KEY: 'none', OPENAI_MODEL: 'scripted' }
-  const serve = await startMason(['serve', '--port', '0'], { ...common, ...model }, /listens on (http\S+)/)
+  const payments = await startPayments(DATABASE_URL, randomBytes(32).toString('base64'), shared)
+  const settings = { ...common, ...shopperSettings(modelUrl) }
+  const serve = await startMason(['serve', '--port', '0'], settings, /listens on (http\S+)/)
   return { serve, payments, url: serve.said[1] ?? '' }
 }
 

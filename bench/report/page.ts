@@ -6,6 +6,7 @@ import { root } from '../support/build.ts'
 import type { Repeated } from '../support/repeat.ts'
 import { round } from '../support/statistics.ts'
 import { charts } from './charts.ts'
+import { drawPeers } from './peers.ts'
 import { reachRows } from './reach/reach.ts'
 
 /** The latest measurement of one case. */
@@ -53,7 +54,10 @@ const recorded = (): Record<string, Recorded> => {
   }
 }
 
-/** Writes the recorded figures into docs/performance.md, between its markers, and the charts beside it. */
+/**
+ * Writes the recorded figures: the ratios to peers into docs/performance.md, between its markers; beside it the targets, all
+ * figures and the charts.
+ */
 export const writePage = (): void => {
   const cases = recorded()
   const measured = Object.fromEntries(Object.entries(cases).map(([name, found]) => [name, found.measured]))
@@ -66,23 +70,26 @@ export const writePage = (): void => {
     ({ what, measured, reach, stretch, verdict, cases: from }) =>
       `| ${what} | ${measured} | ${reach} | ${stretch} | ${verdict === 'not reached' ? `**${verdict}**` : verdict} | ${listCommits(from)} |`,
   )
-  const reach = [
+  const targets = [
     '| what | measured | target | stretch target | result | commit |',
     '|---|---|---|---|---|---|',
     ...rows,
   ].join('\n')
-  const figures = Object.entries(cases).map(drawCase).join('\n\n')
-  let text = readFileSync(page, 'utf8')
-  text = between(text, 'reach', reach)
-  text = between(text, 'figures', figures)
-  writeFileSync(page, text)
+  const peers = drawPeers((name, variant, figure) => whole[name]?.[variant]?.[figure]?.median ?? Number.NaN)
+  replaceBetween(page, 'peers', peers)
+  replaceBetween(join(folder, 'targets.md'), 'targets', targets)
+  writeFileSync(
+    join(folder, 'figures.md'),
+    `# Performance: all figures\n\`npm run bench -- report\` writes this page. [Performance](../performance.md) is its summary.\n\n${Object.entries(cases).map(drawCase).join('\n\n')}\n`,
+  )
 }
 
-const between = (text: string, mark: string, drawn: string): string => {
+const replaceBetween = (path: string, mark: string, drawn: string): void => {
+  const text = readFileSync(path, 'utf8')
   const [before, , after] = text.split(new RegExp(`(?<=<!-- ${mark} -->)|(?=<!-- end of ${mark} -->)`))
   if (before === undefined || after === undefined)
-    throw new Error(`docs/performance.md has lost its markers <!-- ${mark} --> and <!-- end of ${mark} -->`)
-  return `${before}\n${drawn}\n${after}`
+    throw new Error(`${path} has lost its markers <!-- ${mark} --> and <!-- end of ${mark} -->`)
+  writeFileSync(path, `${before}\n${drawn}\n${after}`)
 }
 
 const drawCase = ([name, { date, commit, machine, load, repeat, scale, measured }]: [
@@ -90,7 +97,7 @@ const drawCase = ([name, { date, commit, machine, load, repeat, scale, measured 
   Recorded,
 ]): string =>
   [
-    `### ${name}`,
+    `## ${name}`,
     '',
     `${date.slice(0, 16).replace('T', ' ')} UTC, commit ${commit}, ${machine}, load ${load}; median of ${repeat}${
       scale === 1 ? '' : `, **at scale ${scale}**`

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { firstOf } from '../fleet/audit.ts'
-import { openFleet } from '../fleet/members.ts'
+import { complaintsOf, openFleet } from '../fleet/members.ts'
 import { quantile } from '../fleet/quantile.ts'
 import { openServers } from '../fleet/servers.ts'
 import { seededShare } from '../seeded-choice.ts'
@@ -176,6 +176,11 @@ export const attack = async (
       cpu[name] = (cpu[name] ?? 0) + after - (cpuBefore[at] ?? 0)
     }
   failures.push(...firstOf(hit.failures), ...firstOf(await watch.stop()))
+  for (const member of members) {
+    // an error of the database's own in a loop that retries: some input is stored that a statement cannot read
+    const unread = complaintsOf(member, 'warn').filter((line) => line.includes('"error: '))
+    failures.push(...firstOf([...complaintsOf(member, 'error'), ...unread]))
+  }
   if (signal.aborted) failures.push(`it was stopped: ${String(signal.reason)}`)
   const ratio = p95(hit.ms) / p95(calm.ms)
   // the few runs of a slice say little

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import type { Database } from '../../src/infra/database/database.ts'
-import { wakeUpQueueName } from '../../src/infra/queue/queues.ts'
+import { wakeUpQueueName } from '../../src/infra/queue/jobs.ts'
 import { checkJobs, type SentJob } from '../fuzz/settled-jobs.ts'
 import type { JobInput } from './input.ts'
 

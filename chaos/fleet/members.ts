@@ -90,7 +90,7 @@ export const openFleet = (
       for (const input of [child.stdout, child.stderr].filter((stream) => stream !== null))
         createInterface({ input }).on('line', (line) => {
           said.push(line)
-          if (said.length > 200) said.shift()
+          if (said.length > 2000) said.shift()
           const match = ready.exec(line)
           if (match) resolve(match[1] ?? '')
         })

@@ -1,6 +1,6 @@
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
-import { wakeUpQueueName } from '../../src/infra/queue/queues.ts'
+import { wakeUpQueueName } from '../../src/infra/queue/jobs.ts'
 
 /** A product that puts its jobs straight into the public queue, as any BullMQ client may. */
 export type QueueClient = AsyncDisposable & {

@@ -1,7 +1,7 @@
 import type { JobsOptions } from 'bullmq'
 import fc from 'fast-check'
 import { z } from 'zod'
-import { wakeUpJobName, wakeUpQueueName } from '../../src/infra/queue/queues.ts'
+import { wakeUpJobName, wakeUpQueueName } from '../../src/infra/queue/jobs.ts'
 import { signJob } from '../../src/infra/queue/signed-jobs.ts'
 import { runRequestSchema } from '../../src/state/run-request.ts'
 import { type MalformedBody, malformedBodies } from './bodies.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../../src/infra/database/database.ts'
-import { wakeUpQueueName } from '../../src/infra/queue/queues.ts'
+import { wakeUpQueueName } from '../../src/infra/queue/jobs.ts'
 import type { FuzzFindings } from './http.ts'
 import type { FuzzJob } from './jobs.ts'
 

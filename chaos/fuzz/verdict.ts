@@ -53,7 +53,7 @@ export const findViolation = (request: FuzzRequest, exchanged: ExchangeOutcome):
   if (isAgent && reply.headers.get('content-type') === 'application/json; charset=utf-8')
     return agentErrorSchema.safeParse(parse(reply.body.toString('utf8'))).success
       ? null
-      : `${reply.status} with what is no error of A2A: ${reply.body.toString('utf8', 0, 300)}`
+      : `${reply.status} with a body that is not an A2A error: ${reply.body.toString('utf8', 0, 300)}`
   // an answer to HEAD has no body
   return request.method === 'HEAD' || request.isOpenAi ? null : faultOfProblem(request, reply)
 }

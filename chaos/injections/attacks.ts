@@ -1,4 +1,4 @@
-import { authorizeCart } from '../../src/payments/mandates/tokens/authorizations.ts'
+import { authorizeCart } from '../../examples/ap2/authorize-cart.ts'
 import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
 import type { SigningKey } from '../../src/payments/mandates/tokens/keys.ts'
 import { unique } from '../../test/support/backend.ts'

@@ -279,7 +279,7 @@ export const ledgerMutants: readonly Mutant[] = [
   {
     name: 'the epoch of a payment in settlements',
     file: `${folder}/settlement.ts`,
-    edits: [{ from: 'AND epoch = $2 AND status IN', to: 'AND $2::int > 0 AND status IN' }],
+    edits: [{ from: 'AND epoch = $epoch AND status IN', to: 'AND $epoch::int > 0 AND status IN' }],
     why: 'an executor that was frozen settles what another one is sending',
     caughtBy: executor(
       'an executor that was frozen with an answer writes nothing while another has the payment',

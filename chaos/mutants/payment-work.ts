@@ -130,7 +130,12 @@ export const paymentWorkMutants: readonly Mutant[] = [
   {
     name: 'the bytes of an operation that is over',
     file: `${folder}/settlement.ts`,
-    edits: [{ from: "request = CASE WHEN $5 = 'done' THEN NULL ELSE request END", to: 'request = request' }],
+    edits: [
+      {
+        from: "request = CASE WHEN $operationStatus = 'done' THEN NULL ELSE request END",
+        to: 'request = request',
+      },
+    ],
     why: 'credentials stay in the database',
     caughtBy: oneSecret,
   },
@@ -247,7 +252,7 @@ export const paymentWorkMutants: readonly Mutant[] = [
   {
     name: 'a change of a provider writes what it changes alone',
     file: 'src/payments/providers/provider-rows.ts',
-    edits: [{ from: '...[change.window_ms ?? null,', to: '...[change.window_ms ?? before.window_ms,' }],
+    edits: [{ from: 'change.window_ms ?? null,', to: 'change.window_ms ?? before.window_ms,' }],
     why: 'of two admins the later takes back what the earlier changed',
     caughtBy: providers('a payment provider keeps what another admin changes at the same moment'),
   },
@@ -307,7 +312,10 @@ export const paymentWorkMutants: readonly Mutant[] = [
     name: 'who starts a wait has the run',
     file: 'src/engine/runs/waits.ts',
     edits: [
-      { from: "AND epoch = $3 AND status = 'running'`", to: "AND $3::int >= 0 AND status = 'running'`" },
+      {
+        from: "AND epoch = $epoch AND status = 'running'`",
+        to: "AND $epoch::int >= 0 AND status = 'running'`",
+      },
     ],
     why: 'a worker that was frozen orders a payment beside its successor',
     caughtBy: locks('starting happens once, with its wait or not at all, and only for who has the run'),

@@ -9,7 +9,7 @@ const outage = 'src/engine/runs/model-outage.ts'
 const settle = 'src/engine/runs/settlement.ts'
 const rows = 'src/engine/runs/relay.ts'
 const cancelled = 'a run that is to be cancelled is neither queued again nor left waiting for a model'
-const epoch = { from: 'AND epoch = $3', to: 'AND $3::int > 0' }
+const epoch = { from: 'AND epoch = $epoch', to: 'AND $epoch::int > 0' }
 
 /** Guards of releasing a run, of ending it without a worker, and of what must happen without a wake-up. */
 export const releaseMutants: readonly Mutant[] = [
@@ -78,7 +78,7 @@ export const releaseMutants: readonly Mutant[] = [
     file: release,
     edits: [
       {
-        from: 'wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT $1, run_id FROM mine)',
+        from: 'wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT $tenant, run_id FROM mine)',
         to: 'wake_up AS (SELECT)',
       },
     ],

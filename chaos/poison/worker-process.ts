@@ -25,7 +25,7 @@ const models: Models = {
 const deadly = (database: Database): Database => ({
   ...database,
   query(text, values) {
-    if (/INSERT INTO businesses/.test(text) && values?.includes(deadlyBusiness))
+    if (/INSERT INTO businesses/.test(text) && Object.values(values ?? []).includes(deadlyBusiness))
       process.kill(process.pid, 'SIGKILL')
     return database.query(text, values)
   },

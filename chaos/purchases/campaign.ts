@@ -10,14 +10,16 @@ import { buyUnattended } from '../../examples/buy-demo/unattended.ts'
 import { createKey, publicUrl, setUpTrust, signContent } from '../../examples/purchase/stage.ts'
 import { startMason } from '../../examples/served-demo/processes.ts'
 import { createClient } from '../../src/client/index.ts'
+import { loginRoles } from '../../src/infra/database/login-roles.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { parseChain } from '../../src/payments/mandates/tokens/chain.ts'
 import { hashText } from '../../src/payments/mandates/tokens/encoding.ts'
+import { shopperSettings, startPayments } from '../../test/support/purchase-processes.ts'
 import { scriptFlags } from '../../test/support/script-flags.ts'
 import { paymentUrlOf } from '../../test/support/served-logins.ts'
 import { seededPick } from '../seeded-choice.ts'
 import type { Findings } from '../suite.ts'
-import { type Books, judgePurchases, type PaidRow } from './verdict.ts'
+import { type Books, isLost, judgePurchases, type PaidRow } from './verdict.ts'
 
 export type PurchaseCampaign = {
   databaseUrl: string
@@ -45,17 +47,13 @@ const quietMs = 120_000
 const startProcesses = async ({ databaseUrl, redisUrl }: PurchaseCampaign, modelUrl: string) => {
   const { PATH = '', HOME = '' } = process.env
   const shared = { PATH, HOME, REDIS_URL: redisUrl, MASON_PUBLIC_URL: publicUrl, LOG_LEVEL: 'fatal' }
-  const model = { OPENAI_BASE_URL: `${modelUrl}/v1`, OPENAI_API_KEY: 'none', OPENAI_MODEL: 'scripted' }
+  const [masterKey = '', paymentKey = ''] = [1, 2].map(() => randomBytes(32).toString('base64'))
   const env = {
-    ...{ ...shared, ...model, DATABASE_URL: databaseUrl, MASON_AUTH: 'off', MASON_LEASE_MS: '3000' },
-    MASON_MASTER_KEY: randomBytes(32).toString('base64'),
-  }
-  const paying = {
-    ...{ ...shared, MASON_PAYMENT_DATABASE_URL: paymentUrlOf(databaseUrl) },
-    MASON_PAYMENT_KEY: randomBytes(32).toString('base64'),
+    ...{ ...shared, ...shopperSettings(modelUrl), DATABASE_URL: databaseUrl },
+    ...{ MASON_AUTH: 'off', MASON_LEASE_MS: '3000', MASON_MASTER_KEY: masterKey },
   }
   const start = {
-    executor: () => startMason(['payments'], paying, /carries out orders|is ready/),
+    executor: () => startPayments(databaseUrl, paymentKey, shared),
     worker: () => startMason(['worker'], env, /takes \d+ runs/),
   }
   const running = { executor: [await start.executor()], worker: [await start.worker(), await start.worker()] }
@@ -65,7 +63,7 @@ const startProcesses = async ({ databaseUrl, redisUrl }: PurchaseCampaign, model
     async restart(name: keyof typeof running, at: number) {
       const all = running[name]
       const nth = at % all.length
-      all[nth]?.signal('SIGKILL')
+      await all[nth]?.stop('SIGKILL')
       all[nth] = await start[name]()
     },
     close: () => Promise.all([api, ...running.executor, ...running.worker].map((one) => one.stop())),
@@ -108,7 +106,9 @@ export const buyMany = async (campaign: PurchaseCampaign): Promise<Findings> => 
           onEvent({ event, data }) {
             if (isCut || (event === 'action' ? data.node : event) !== step) return
             isCut = true
-            kills = kills.then(() => kill(victim, nth))
+            kills = kills
+              .then(() => kill(victim, nth))
+              .catch((error: Error) => void failures.push(`${victim} did not start again: ${error.message}`))
           },
         },
         `user_${ap2}_${nth}`,
@@ -136,7 +136,7 @@ export const buyMany = async (campaign: PurchaseCampaign): Promise<Findings> => 
     }
   } finally {
     ended.abort()
-    await kills.catch(() => {})
+    await kills
     await Promise.all([agents.close(), mason.close()])
     model.close()
     await rm(folder, { recursive: true, force: true })
@@ -185,8 +185,7 @@ const readAll = (agents: Agents): Books => {
 
 /** Waits until nothing changes any more; the operator settles what is unknown by the books of the processor. */
 const settleBooks = async ({ databaseUrl, signal }: PurchaseCampaign, agents: Agents, call: Call) => {
-  const roles = { plain: 'mason_payments', business: 'mason_payments' }
-  await using witness = openWitness(paymentUrlOf(databaseUrl), roles)
+  await using witness = openWitness(paymentUrlOf(databaseUrl))
   const settled = new Set<string>()
   for (const since = performance.now(); ; await pause(500, undefined, { signal })) {
     const found = await witness.database.query<Omit<PaidRow, 'mandate'> & { raw: string | null }>(statement)
@@ -199,14 +198,14 @@ const settleBooks = async ({ databaseUrl, signal }: PurchaseCampaign, agents: Ag
       const body = { status: isPaid ? 'succeeded' : 'declined', note: 'by the books of the processor' }
       await call('POST', `/admin/v1/payments/${payment_id}/settle`, body)
     }
-    const isOpen = rows.some(({ status }) => status === null || !/succeeded|declined|released/.test(status))
     const isPaying = books.orders.some(({ state }) => state === 'paying')
-    if ((!isOpen && !isPaying) || performance.now() - since > quietMs)
+    if ((!rows.some(isLost) && !isPaying) || performance.now() - since > quietMs)
       return { rows, books, settled: settled.size }
   }
 }
 
-const openWitness = (url: string, roles: { plain: string; business: string }) => {
+const openWitness = (url: string) => {
+  const roles = loginRoles.MASON_PAYMENT_DATABASE_URL
   const database = openPostgresDatabase({ url, max: 2, roles })
   return { database, [Symbol.asyncDispose]: () => database.close() }
 }

@@ -9,6 +9,9 @@ export type Books = {
   tokens: { mandate: string | null; usedBy: string | null }[]
 }
 
+/** Whether it is not known what became of a payment. */
+export const isLost = ({ status }: PaidRow): boolean =>
+  status === null || !/succeeded|declined|released/.test(status)
 const isPaid = ({ state }: { state: string }): boolean => state === 'paid'
 const sum = (rows: readonly { amount: number }[]): number =>
   rows.reduce((total, { amount }) => total + amount, 0)
@@ -18,7 +21,7 @@ export const judgePurchases = (rows: readonly PaidRow[], books: Books, bought: n
   const paid = rows.filter(({ status }) => status === 'succeeded')
   const [charged, sold] = [books.payments.filter(isPaid), books.orders.filter(isPaid)]
   const doubled = paid.filter(({ mandate }) => paid.filter((one) => one.mandate === mandate).length > 1)
-  const lost = rows.filter(({ status }) => status === null || !/succeeded|declined|released/.test(status))
+  const lost = rows.filter(isLost)
   const known = new Map(rows.map((row) => [row.mandate, row]))
   const failures = [
     ...doubled.map(({ payment_id }) => `${payment_id} has the mandate of another payment`),

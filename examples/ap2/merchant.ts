@@ -1,12 +1,17 @@
 import { randomUUID } from 'node:crypto'
+import { buildBy } from '../../src/payments/mandates/build.ts'
 import { formatMoney } from '../../src/payments/mandates/money.ts'
-import { authorizeCart, hashJson } from '../../src/payments/mandates/tokens/authorizations.ts'
+import { hashJson } from '../../src/payments/mandates/tokens/authorizations.ts'
 import { hashText } from '../../src/payments/mandates/tokens/encoding.ts'
 import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
-import { buildCartContents } from '../../src/payments/mandates/v1/build.ts'
-import { contactAddressSchema, intentMandateSchema } from '../../src/payments/mandates/v1/types.ts'
+import {
+  cartContentsSchema,
+  contactAddressSchema,
+  intentMandateSchema,
+} from '../../src/payments/mandates/v1/types.ts'
 import { parseBy } from '../../src/payments/mandates/violations.ts'
 import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
+import { authorizeCart } from './authorize-cart.ts'
 import { currency, findProduct, type Product, priceOrder, searchCatalogue } from './catalogue.ts'
 import { conclude } from './mandates.ts'
 import { complete, fail, type Handle, type Incoming, type Part, refuse, type Tools } from './messages.ts'
@@ -58,7 +63,7 @@ export const createMerchant = (tools: Tools): Handle => {
   }
 
   const toContents = (cart: Cart, items: Price['items'], total: Price['total'], address?: Address) => {
-    const { raw } = buildCartContents({
+    const { raw } = buildBy(cartContentsSchema)({
       ...{ id: cart.id, user_cart_confirmation_required: true, merchant_name: self.name },
       payment_request: {
         method_data: methods,

@@ -5,12 +5,13 @@ import { readPage } from '../../test/support/pages.ts'
 import type { Check } from '../check-repository.ts'
 import { compareRoleTable } from '../role-table.ts'
 import { root } from '../source-tree.ts'
+import { decisions } from './decisions.ts'
 
 const readmes = ['README.md', 'README.zh-CN.md']
 const paths = [
   ...[...readmes, 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md'],
   'examples/business-proxy/README.md',
-  ...readdirSync(join(root, 'docs'))
+  ...readdirSync(join(root, 'docs'), { encoding: 'utf8', recursive: true })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
 ]
@@ -76,4 +77,5 @@ export const documentation: readonly Check[] = [
   ],
   ['README.zh-CN.md has other headings', () => findDifference(toLevels(english), toLevels(chinese))],
   ['README.zh-CN.md has other commands', () => findDifference(toCommands(english), toCommands(chinese))],
+  ...decisions,
 ]

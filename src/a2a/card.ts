@@ -11,7 +11,10 @@ export const toAgentCard = (card: AgentCardInput, businessId: string, origin: st
   const url = `${origin}/a2a/agents/${encodeURIComponent(businessId)}`
   const bindings = ['JSONRPC', 'HTTP+JSON']
   const interfaces = bindings.map((protocolBinding) => ({
-    ...{ url, protocolBinding, protocolVersion: '1.0', tenant: '' },
+    url,
+    protocolBinding,
+    protocolVersion: '1.0',
+    tenant: '',
   }))
   const extensions = currentAp2Uris.map((uri, at) => ({
     uri,
@@ -46,7 +49,10 @@ export const toAgentCard = (card: AgentCardInput, businessId: string, origin: st
     defaultOutputModes: ['text/plain', 'application/json'],
     skills: card.skills.map(({ input_modes = [], output_modes = [], examples = [], ...skill }) => ({
       ...skill,
-      ...{ examples, inputModes: input_modes, outputModes: output_modes, securityRequirements: [] },
+      examples,
+      inputModes: input_modes,
+      outputModes: output_modes,
+      securityRequirements: [],
     })),
     signatures: [],
   }

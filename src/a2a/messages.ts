@@ -67,14 +67,17 @@ export const toMessageKey = (
   const contents = parts.map(({ content, filename, mediaType }) => [
     content?.$case,
     content?.$case === 'raw' ? content.value.toString('base64') : content?.value,
-    ...[filename, mediaType],
+    filename,
+    mediaType,
   ])
   return `a2a ${sha256(JSON.stringify([caller, messageId, taskId, contents]))}`
 }
 
 /** Metadata of runs that other agents started. */
 const fields = {
-  ...{ context: 'a2a.context_id', message: 'a2a.message_id', extensions: 'a2a.extensions' },
+  context: 'a2a.context_id',
+  message: 'a2a.message_id',
+  extensions: 'a2a.extensions',
   /** Its parts in their order, where it has data: `text`, or the SHA-256 of the JSON. */
   parts: 'a2a.parts',
 } as const

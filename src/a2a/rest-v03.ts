@@ -1,4 +1,5 @@
 import { toLegacyHTTPError } from '@a2a-js/sdk/compat/v0_3/server'
+import { isJsonObject } from '../infra/lib/json-text.ts'
 
 /**
  * The JSON of the HTTP binding of protocol 0.3, which the SDK translates in its express layer alone. It is the protobuf JSON of
@@ -7,17 +8,14 @@ import { toLegacyHTTPError } from '@a2a-js/sdk/compat/v0_3/server'
 
 type Json = Record<string, unknown>
 
-const isObject = (value: unknown): value is Json =>
-  value !== null && typeof value === 'object' && !Array.isArray(value)
-
 const toPart = (part: unknown): unknown => {
-  if (!isObject(part) || (part.file === undefined && part.data === undefined)) return part
+  if (!isJsonObject(part) || (part.file === undefined && part.data === undefined)) return part
   const { file, data, ...rest } = part
-  const { fileWithUri, fileWithBytes, mimeType = '', name = '' } = isObject(file) ? file : {}
+  const { fileWithUri, fileWithBytes, mimeType = '', name = '' } = isJsonObject(file) ? file : {}
   return {
     ...rest,
-    ...(isObject(data) && { data: data.data }),
-    ...(isObject(file) && { filename: name, mediaType: mimeType }),
+    ...(isJsonObject(data) && { data: data.data }),
+    ...(isJsonObject(file) && { filename: name, mediaType: mimeType }),
     ...(fileWithUri !== undefined && { url: fileWithUri }),
     ...(fileWithBytes !== undefined && { raw: fileWithBytes }),
   }
@@ -25,21 +23,21 @@ const toPart = (part: unknown): unknown => {
 
 /** A push configuration of 1.0, flat. */
 const toConfig = (config: unknown): unknown => {
-  if (!isObject(config)) return undefined
+  if (!isJsonObject(config)) return undefined
   const { authentication, ...rest } = config
-  if (!isObject(authentication)) return rest
+  if (!isJsonObject(authentication)) return rest
   const { schemes, credentials } = authentication
   return { ...rest, authentication: { scheme: [schemes].flat()[0], credentials } }
 }
 
 /** A request of 0.3 as 1.0 has it. */
 export const fromLegacyRequest = (body: unknown): Json => {
-  if (!isObject(body)) return {}
-  if (isObject(body.pushNotificationConfig)) return toConfig(body.pushNotificationConfig) as Json
+  if (!isJsonObject(body)) return {}
+  if (isJsonObject(body.pushNotificationConfig)) return toConfig(body.pushNotificationConfig) as Json
   const { message, request = message, configuration, ...rest } = body
-  if (!isObject(request)) return rest
+  if (!isJsonObject(request)) return rest
   const { content, ...fields } = request
-  const { blocking, pushNotification, ...settings } = isObject(configuration) ? configuration : {}
+  const { blocking, pushNotification, ...settings } = isJsonObject(configuration) ? configuration : {}
   return {
     ...rest,
     message: { ...fields, parts: Array.isArray(content) ? content.map(toPart) : content },
@@ -52,27 +50,27 @@ export const fromLegacyRequest = (body: unknown): Json => {
 }
 
 const fromPart = (part: unknown): unknown => {
-  if (!isObject(part) || part.text !== undefined) return part
+  if (!isJsonObject(part) || part.text !== undefined) return part
   const { data, raw, url, filename, mediaType, ...rest } = part
-  if (data !== undefined) return { ...rest, data: { data: isObject(data) ? data : { value: data } } }
+  if (data !== undefined) return { ...rest, data: { data: isJsonObject(data) ? data : { value: data } } }
   const file = raw === undefined ? { fileWithUri: url } : { fileWithBytes: raw }
   return { ...rest, file: { ...file, mimeType: mediaType, name: filename } }
 }
 
 const fromMessage = (message: unknown): unknown => {
-  if (!isObject(message)) return message
+  if (!isJsonObject(message)) return message
   const { parts, ...rest } = message
   return { ...rest, content: Array.isArray(parts) ? parts.map(fromPart) : [] }
 }
 
 const fromStatus = (status: unknown): unknown => {
-  if (!isObject(status)) return status
+  if (!isJsonObject(status)) return status
   const state = status.state === 'TASK_STATE_CANCELED' ? 'TASK_STATE_CANCELLED' : status.state
   return { ...status, state, ...(status.message !== undefined && { message: fromMessage(status.message) }) }
 }
 
 const fromArtifact = (artifact: unknown): unknown =>
-  isObject(artifact) && Array.isArray(artifact.parts)
+  isJsonObject(artifact) && Array.isArray(artifact.parts)
     ? { ...artifact, parts: artifact.parts.map(fromPart) }
     : artifact
 
@@ -87,7 +85,7 @@ const fromConfig = ({ taskId, tenant: _, authentication, ...config }: Json): Jso
   name: `tasks/${String(taskId)}/pushNotificationConfigs/${String(config.id ?? '')}`,
   pushNotificationConfig: {
     ...config,
-    ...(isObject(authentication) && {
+    ...(isJsonObject(authentication) && {
       authentication: { schemes: [authentication.scheme], credentials: authentication.credentials },
     }),
   },
@@ -95,13 +93,13 @@ const fromConfig = ({ taskId, tenant: _, authentication, ...config }: Json): Jso
 
 /** A response or event of 1.0 as 0.3 has it. `isFinal`: a status update ends its stream. */
 export const toLegacyJson = (json: unknown, isFinal = false): unknown => {
-  if (!isObject(json)) return json
-  if (isObject(json.task)) return { task: fromTask(json.task) }
-  if (isObject(json.statusUpdate)) {
+  if (!isJsonObject(json)) return json
+  if (isJsonObject(json.task)) return { task: fromTask(json.task) }
+  if (isJsonObject(json.statusUpdate)) {
     const { status } = json.statusUpdate
     return { statusUpdate: { ...json.statusUpdate, status: fromStatus(status), final: isFinal } }
   }
-  if (isObject(json.artifactUpdate))
+  if (isJsonObject(json.artifactUpdate))
     return {
       artifactUpdate: { ...json.artifactUpdate, artifact: fromArtifact(json.artifactUpdate.artifact) },
     }

@@ -49,8 +49,14 @@ const toMessage = (
   run: RunView,
   contextId: string,
 ): Message => ({
-  ...{ messageId, contextId, taskId: run.id, role, parts },
-  ...{ metadata: undefined, extensions: [], referenceTaskIds: [] },
+  messageId,
+  contextId,
+  taskId: run.id,
+  role,
+  parts,
+  metadata: undefined,
+  extensions: [],
+  referenceTaskIds: [],
 })
 
 /** What the agent says with the status: its question, or why it failed. */
@@ -76,7 +82,12 @@ export const toTaskStatus = (run: RunView, { contextId }: Origin): TaskStatus =>
 
 /** The artifact that the answer is in; `parts` may be a piece of it. */
 const toAnswerArtifact = (parts: Part[]): Artifact => ({
-  ...{ artifactId: 'answer', name: 'answer', description: '', parts, metadata: undefined, extensions: [] },
+  artifactId: 'answer',
+  name: 'answer',
+  description: '',
+  parts,
+  metadata: undefined,
+  extensions: [],
 })
 
 /** A piece of the answer as it streams. */

@@ -123,7 +123,8 @@ const userInputSchema = z.strictObject({
 const userChangeSchema = toChangeSchema(userInputSchema.pick({ profile: true })).required()
 /** A user as the admin API returns it. */
 const userViewSchema = userInputSchema.extend({
-  ...{ id: z.string(), updated_at: z.string() },
+  id: z.string(),
+  updated_at: z.string(),
   truncated: truncatedSchema,
 })
 /** The bodies and the view of users. */

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import { type Database, queryOne } from '../infra/database/database.ts'
+import { toMoney } from '../infra/lib/money.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
-import { type BudgetRow, budgetColumns, budgetTables, findResets, toUnits } from './budgets.ts'
+import { type BudgetRow, budgetColumns, budgetTables, findResets } from './budgets.ts'
 import { createSharedCounter, type SharedCount, toMinuteStatement } from './shared-counter.ts'
 
 /** Who spends. The token of a run is the one that submitted it. */
@@ -140,9 +141,9 @@ const createError = (budget: BudgetRow, limit: string, what: string, retry_after
 
 const createBudgetError = ({ budget, limit, resetsAt }: ReachedBudget): MasonError => {
   const { currency, now, today, this_month } = budget
-  const spent = toUnits(limit === 'daily_cost' ? today : this_month)
+  const spent = toMoney(limit === 'daily_cost' ? today : this_month)
   const span = limit === 'daily_cost' ? 'day' : 'month'
-  const max = toUnits(budget[limit] ?? '0')
+  const max = toMoney(budget[limit] ?? '0')
   const what = `allows ${max} ${currency} a ${span}, ${spent} are spent, and it resets at ${resetsAt.toISOString()}`
   return createError(budget, limit, what, (resetsAt.getTime() - now.getTime()) / 1000)
 }

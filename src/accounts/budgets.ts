@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Database, queryOne } from '../infra/database/database.ts'
 import { readPage } from '../infra/database/pagination.ts'
+import { toMicro, toMoney } from '../infra/lib/money.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Page } from '../state/run-view.ts'
 import type { BudgetChange, BudgetInput, BudgetView } from './budget-schemas.ts'
@@ -34,9 +35,7 @@ export const budgetTables = `budgets b CROSS JOIN LATERAL (
   FROM spending p WHERE p.tenant = b.tenant AND p.subject = b.subject AND p.currency = b.currency
     AND p.day >= date_trunc('month', now() AT TIME ZONE 'UTC')::date) s`
 
-/** Millionths to units of the currency. */
-export const toUnits = (micro: string): number => Number(micro) / 1_000_000
-const toMicro = (units: number | null): number | null => units && Math.round(units * 1_000_000)
+const toMicroOrNull = (units: number | null): number | null => units && toMicro(units)
 
 /** When a new day and a new month of UTC begin. */
 export const findResets = (now: Date): { daily: Date; monthly: Date } => {
@@ -52,9 +51,9 @@ const toView = (row: BudgetRow): BudgetView => {
   const { daily, monthly } = findResets(now)
   return {
     ...same,
-    daily_cost: daily_cost === null ? null : toUnits(daily_cost),
-    monthly_cost: monthly_cost === null ? null : toUnits(monthly_cost),
-    spent: { today: toUnits(spentToday), this_month: toUnits(this_month) },
+    daily_cost: daily_cost === null ? null : toMoney(daily_cost),
+    monthly_cost: monthly_cost === null ? null : toMoney(monthly_cost),
+    spent: { today: toMoney(spentToday), this_month: toMoney(this_month) },
     resets_at: { daily: daily.toISOString(), monthly: monthly.toISOString() },
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
@@ -84,8 +83,14 @@ export const createBudgets = (database: Database, changed: () => void) => {
         `INSERT INTO budgets (budget_id, tenant, user_id, token_id, currency, daily_cost, monthly_cost, requests_per_minute)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant, subject, currency) DO NOTHING RETURNING budget_id`,
         [
-          ...[id, business_id, user_id, token_id, currency],
-          ...[toMicro(input.daily_cost), toMicro(input.monthly_cost), requests_per_minute],
+          id,
+          business_id,
+          user_id,
+          token_id,
+          currency,
+          toMicroOrNull(input.daily_cost),
+          toMicroOrNull(input.monthly_cost),
+          requests_per_minute,
         ],
       )
       if (!row)
@@ -98,8 +103,8 @@ export const createBudgets = (database: Database, changed: () => void) => {
     async change(id: string, change: BudgetChange): Promise<BudgetView | null> {
       const values = {
         ...change,
-        ...(change.daily_cost !== undefined && { daily_cost: toMicro(change.daily_cost) }),
-        ...(change.monthly_cost !== undefined && { monthly_cost: toMicro(change.monthly_cost) }),
+        ...(change.daily_cost !== undefined && { daily_cost: toMicroOrNull(change.daily_cost) }),
+        ...(change.monthly_cost !== undefined && { monthly_cost: toMicroOrNull(change.monthly_cost) }),
       }
       const sets = Object.keys(values).map((column, at) => `${column} = $${at + 2}, `)
       await database.query(
@@ -122,7 +127,8 @@ export const createBudgets = (database: Database, changed: () => void) => {
         from: budgetTables,
         where: '($1::text IS NULL OR b.tenant = $1)',
         values: [filter.business_id ?? null],
-        ...{ at: 'b.created_at', id: 'b.budget_id' },
+        at: 'b.created_at',
+        id: 'b.budget_id',
       }
       return readPage<BudgetRow, BudgetView>(database, list, filter, toView)
     },

@@ -62,7 +62,9 @@ export const createConsoleSessions = (database: Database) => {
       `INSERT INTO console_sessions (secret_hash, kind, token_id, admin_proof, expires_at)
        VALUES ($1, $2, $3, $4, clock_timestamp() + $5::int * interval '1 millisecond') RETURNING expires_at`,
       [
-        ...[sha256(secret), kind, 'token_id' in owner ? owner.token_id : null],
+        sha256(secret),
+        kind,
+        'token_id' in owner ? owner.token_id : null,
         'admin_token' in owner ? proveAdmin(secret, owner.admin_token) : null,
         lifetimeMs[kind],
       ],

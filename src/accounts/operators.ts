@@ -63,8 +63,11 @@ export const createOperators = (database: Database, clock: Clock) => {
       readPage(
         database,
         {
-          ...{ select: columns, from: 'operators', where: 'revoked_at IS NULL' },
-          ...{ at: 'created_at', id: 'operator_id' },
+          select: columns,
+          from: 'operators',
+          where: 'revoked_at IS NULL',
+          at: 'created_at',
+          id: 'operator_id',
         },
         page,
         toView,

@@ -115,7 +115,9 @@ const toCardView = (card: Record<string, unknown>): View['card'] => {
     skills: toList(card.skills)
       .slice(0, maxSkills)
       .map(({ id, name, description }) => ({
-        ...{ id: toText(id, 200), name: toText(name, 200), description: toText(description, 1000) },
+        id: toText(id, 200),
+        name: toText(name, 200),
+        description: toText(description, 1000),
       })),
   }
 }
@@ -165,17 +167,23 @@ export const createRemoteAgents = (database: Database, readCard: CardReader, sea
       `SELECT ${columns} FROM remote_agents WHERE tenant = $1 AND agent_id = $2`,
       [businessId, id],
     )
-  const toRow = async (businessId: string, id: string, input: Omit<Input, 'name'>): Promise<unknown[]> => {
+  const toRow = async (businessId: string, id: string, input: Omit<Input, 'name'>) => {
     const { card_url, roles, headers, issuer } = input
     const allow_private = input.allow_private ?? isPlainlyPrivate(card_url)
     const error = checkUrl(card_url, { allowPrivate: allow_private })
     if (error) throw createFieldsError({ pointer: '/card_url', ...error })
     const card = await readCard(businessId, { card_url, headers, allow_private })
-    const json = [[...new Set(roles)], headers, card].map((value) => JSON.stringify(value))
-    return [
-      ...[card_url, allow_private, ...json, issuer],
-      await sealHeaders({ id, business_id: businessId, card_url, headers }),
-    ]
+    return {
+      id,
+      businessId,
+      card_url,
+      allow_private,
+      roles: JSON.stringify([...new Set(roles)]),
+      headers: JSON.stringify(headers),
+      card: JSON.stringify(card),
+      issuer,
+      sealed: await sealHeaders({ id, business_id: businessId, card_url, headers }),
+    }
   }
   return {
     async create(businessId: string, { name, ...input }: Input): Promise<View> {
@@ -185,8 +193,8 @@ export const createRemoteAgents = (database: Database, readCard: CardReader, sea
       const created = await queryOne<RemoteAgentRow>(
         database,
         `INSERT INTO remote_agents (agent_id, tenant, name, card_url, allow_private, roles, headers, card, issuer, sealed_headers)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING ${columns}`,
-        [id, businessId, name, ...row],
+         VALUES ($id, $businessId, $name, $card_url, $allow_private, $roles, $headers, $card, $issuer, $sealed) RETURNING ${columns}`,
+        { ...row, name },
       ).catch((error: unknown) => {
         if (!isUniqueViolation(error)) throw error
         throw new MasonError('already_exists', `the business has an agent "${name}" already`, {
@@ -212,19 +220,18 @@ export const createRemoteAgents = (database: Database, readCard: CardReader, sea
         })
       const privacy = allow_private ?? (isMoved || allow_private === null ? undefined : before.allow_private)
       const row = await toRow(businessId, id, {
-        ...{
-          issuer: change.issuer === undefined ? before.issuer : change.issuer,
-          card_url,
-          headers,
-          roles: (roles ?? before.roles) as Input['roles'],
-        },
+        issuer: change.issuer === undefined ? before.issuer : change.issuer,
+        card_url,
+        headers,
+        roles: (roles ?? before.roles) as Input['roles'],
         ...(privacy !== undefined && { allow_private: privacy }),
       })
       const changed = await queryOne<RemoteAgentRow>(
         database,
-        `UPDATE remote_agents SET card_url = $3, allow_private = $4, roles = $5, headers = $6, card = $7, issuer = $8, sealed_headers = $9, updated_at = clock_timestamp()
-         WHERE tenant = $1 AND agent_id = $2 RETURNING ${columns}`,
-        [businessId, id, ...row],
+        `UPDATE remote_agents SET card_url = $card_url, allow_private = $allow_private, roles = $roles, headers = $headers,
+           card = $card, issuer = $issuer, sealed_headers = $sealed, updated_at = clock_timestamp()
+         WHERE tenant = $businessId AND agent_id = $id RETURNING ${columns}`,
+        row,
       )
       return changed && toView(changed)
     },
@@ -244,8 +251,12 @@ export const createRemoteAgents = (database: Database, readCard: CardReader, sea
       ]),
     list(businessId: string, page: { limit: number; cursor?: string }): Promise<Page<View>> {
       const list = {
-        ...{ select: columns, from: 'remote_agents', where: 'tenant = $1', values: [businessId] },
-        ...{ at: 'created_at', id: 'agent_id' },
+        select: columns,
+        from: 'remote_agents',
+        where: 'tenant = $1',
+        values: [businessId],
+        at: 'created_at',
+        id: 'agent_id',
       }
       return readPage<RemoteAgentRow, View>(database, list, page, toView)
     },

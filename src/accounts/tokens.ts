@@ -79,7 +79,8 @@ export const createTokens = (database: Database, clock: Clock) => {
         from: 'tokens',
         where: 'revoked_at IS NULL AND ($1::text IS NULL OR tenant = $1)',
         values: [filter.business_id ?? null],
-        ...{ at: 'created_at', id: 'token_id' },
+        at: 'created_at',
+        id: 'token_id',
       }
       return readPage(database, list, filter, toTokenView)
     },

@@ -68,7 +68,8 @@ export const createUserAccounts = (database: Database) => ({
       from: 'users',
       where: 'tenant = $1',
       values: [filter.business_id],
-      ...{ at: 'updated_at', id: 'user_id' },
+      at: 'updated_at',
+      id: 'user_id',
     }
     return readPage(database, list, filter, toUserView)
   },

@@ -16,7 +16,7 @@ import type { Config } from '../infra/config/config.ts'
 import type { Auditing } from '../infra/database/audited-database.ts'
 import type { Database } from '../infra/database/database.ts'
 import type { Backlog } from '../infra/telemetry/metrics.ts'
-import { createUsageReports } from '../models/metering/reconciliation.ts'
+import { createUsageReport } from '../models/metering/usage-report.ts'
 import { sealForExecutor } from '../payments/keys/sealed-texts.ts'
 import { createProviders } from '../payments/providers/provider-rows.ts'
 import { createTrustedKeys } from '../payments/trust/trusted-keys.ts'
@@ -68,7 +68,7 @@ export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
     budgets: createBudgets(database, layer.budgets.forget),
     users: createUserAccounts(database),
     registry: layer.registryAdmin,
-    usage: createUsageReports(database),
+    usage: { report: createUsageReport(database) },
     trustedKeys: createTrustedKeys(database),
     agentCards: createAgentCards(database),
     remoteAgents,

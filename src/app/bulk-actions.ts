@@ -9,7 +9,10 @@ export const actInBulk = (
 ): Promise<unknown> => {
   if (action === 'cancel') return api.cancel(runId, reason ?? undefined)
   const entry = {
-    ...{ by: 'http' as const, route: '/v1/runs/bulk', beganAtMs: Date.now(), traceparent: undefined },
+    by: 'http' as const,
+    route: '/v1/runs/bulk',
+    beganAtMs: Date.now(),
+    traceparent: undefined,
     token_id: token_id ?? undefined,
   }
   return api.retry(runId, `${job_id}:${runId}`, entry)

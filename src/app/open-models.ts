@@ -14,7 +14,6 @@ import { createModelAdmin } from '../models/call/model-probe.ts'
 import { createStopRefusals } from '../models/call/stop-refusals.ts'
 import { createUnreadAnswers } from '../models/call/unread-answers.ts'
 import { builtInFormats } from '../models/formats/built-in/built-in-formats.ts'
-import { checkFormat } from '../models/formats/format-check.ts'
 import { compileFormat } from '../models/formats/format-compiler.ts'
 import {
   createModelHealth,
@@ -80,7 +79,7 @@ export const openModels = async (parts: ModelLayerParts) => {
     masterKeys,
     openai: config.openai,
     builtIn: { ...offlineEntry, dialect: config.offlineDialect },
-    formats: { builtIn: builtInFormats(), check: checkFormat },
+    formats: builtInFormats(),
     onSecret: (secret) => scrubber.add(secret),
     hints,
     clock,

@@ -204,6 +204,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const files = createFileService({ egress, storage: config.storage, filesRoot: config.filesRoot, log })
   closers.use(files)
   const { embedder } = layer
+  const memoryParts = { database: workerDatabase, embedder, log, tracer, recall: config.recall }
   const similarityFor = createTextSimilarity(embedder)
   const publicUrl = config.publicUrl ?? null
   const outside = { egress, masterKeys: layer.masterKeys, scrubber, publicUrl }
@@ -223,12 +224,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     agents: (run, sql) => createRunAgents(outside, sql, run.tenant),
     memories: (run) => {
       const runModels = modelsFor(toCaller(run))
-      const { rerank } = runModels
       return createRunMemories(
-        {
-          ...{ database: workerDatabase, embedder, log, tracer, recall: config.recall, models: runModels },
-          ...(rerank && { rerank }),
-        },
+        { ...memoryParts, models: runModels, ...(runModels.rerank && { rerank: runModels.rerank }) },
         { business: run.tenant, user_id: run.user_id },
         run,
       )
@@ -272,7 +269,10 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   }
   const of = (businessId: string): BusinessApi => openBusiness(businessId).api
   const intake = createIntake({
-    ...{ database: workerDatabase, clock, log, queueSecrets: config.queueSecrets },
+    database: workerDatabase,
+    clock,
+    log,
+    queueSecrets: config.queueSecrets,
     of: (businessId) => openBusiness(businessId).submissions.ofJobs,
   })
   const features = await openRuntimeFeatures({
@@ -284,12 +284,13 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   })
   for (const counter of await features.loadCounters()) metrics.addCounter(counter)
   const startMemoryWork = (): void => {
-    const { memory = {} } = options
-    if (memory === 'off') return
+    if (options.memory === 'off') return
     const work = startMemoryWorker({
-      ...{ database: workerDatabase, embedder, modelsFor, clock, log, tracer },
-      ...{ recall: config.recall, recallBacklogTokens: config.recallBacklogTokens },
-      ...memory,
+      ...memoryParts,
+      modelsFor,
+      clock,
+      recallBacklogTokens: config.recallBacklogTokens,
+      ...options.memory,
     })
     closers.add(() => work.close())
   }
@@ -386,11 +387,8 @@ const toCaller = ({ tenant: business_id, user_id, run_id }: RunClaim): ModelCall
 })
 
 /** Redis if it is set, else the embedded database. */
-const toQueueOptions = async (
-  { redisUrl, queuePrefix }: Config,
-  database: Database & { pglite?: unknown },
-) => {
-  if (redisUrl === null) return { kind: 'embedded' as const, pglite: database.pglite as never }
+const toQueueOptions = async ({ redisUrl, queuePrefix }: Config, database: Database) => {
+  if (redisUrl === null) return { kind: 'embedded' as const }
   const databaseId = await ensureDatabaseId(database)
   return { kind: 'redis' as const, url: redisUrl, prefix: queuePrefix, databaseId }
 }

@@ -85,8 +85,15 @@ export type ExecutorProcess = {
 }
 
 const noBacklog = {
-  ...{ queued: 0, running: 0, input_required: 0, workers: 0, outbox: 0 },
-  ...{ ready: 0, oldest_ready_s: 0, unlearned: 0, oldest_unlearned_s: 0 },
+  queued: 0,
+  running: 0,
+  input_required: 0,
+  workers: 0,
+  outbox: 0,
+  ready: 0,
+  oldest_ready_s: 0,
+  unlearned: 0,
+  oldest_unlearned_s: 0,
 }
 
 /** Opens the executor's database under its own login and starts it: `mason payments`. */

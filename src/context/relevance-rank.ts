@@ -1,3 +1,4 @@
+import { toPairs } from '../state/text/words.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
 
 /** Decides which entry gets into a prompt first. */
@@ -52,9 +53,6 @@ export const extractTerms = (request: string): string[] => {
   )
   return [...new Set(words)].slice(0, maxTerms)
 }
-
-const toPairs = (word: string): string[] =>
-  Array.from({ length: Math.max(0, word.length - 1) }, (_, at) => word.slice(at, at + 2))
 
 /** Which share of the terms a text holds, 0 to 1. */
 export const computeOverlap = (text: string, terms: readonly string[]): number => {

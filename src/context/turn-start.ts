@@ -9,8 +9,15 @@ const zoneFormats = new LRUCache<string, Intl.DateTimeFormat>({
   max: 100,
   memoMethod: (timeZone) =>
     new Intl.DateTimeFormat('en-US', {
-      ...{ timeZone, weekday: 'long', year: 'numeric', month: '2-digit', day: '2-digit' },
-      ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'longOffset' },
+      timeZone,
+      weekday: 'long',
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+      hour: '2-digit',
+      minute: '2-digit',
+      hourCycle: 'h23',
+      timeZoneName: 'longOffset',
     }),
 })
 const findZoneFormat = (name: unknown): Intl.DateTimeFormat | null => {

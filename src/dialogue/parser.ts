@@ -381,7 +381,9 @@ const answerTags = /<\/?answer>/g
 const otherTag = /^<\/?[\w.-]{0,40}>?/
 
 const openBlock = ({ block, line }: { block: WrittenBlock; line: number }): Opened => ({
-  ...{ tag: `<${block}>`, expected: `</${block}>`, line },
+  tag: `<${block}>`,
+  expected: `</${block}>`,
+  line,
 })
 
 const findLineEnd = (text: string, from: number): number => {

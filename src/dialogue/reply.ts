@@ -58,8 +58,14 @@ const foldEvents = (text: string, events: readonly DialogueEvent[]): DialogueRep
     }
   }
   return {
-    ...{ thought: texts.think, said: texts.said.trim(), answer: answers > 0 ? texts.answer : null, answers },
-    ...{ blocks, isExecuted, error, cut },
+    thought: texts.think,
+    said: texts.said.trim(),
+    answer: answers > 0 ? texts.answer : null,
+    answers,
+    blocks,
+    isExecuted,
+    error,
+    cut,
     written: written.trimEnd(),
   }
 }

@@ -21,7 +21,8 @@ export const renderCalls = (
   kind: 'calls',
   block: plan.result.block === 'sequential' ? 'sequential' : 'parallel',
   calls: calls.map(({ tool, args }) => ({
-    ...{ server: serverOf(tool) ?? ownServer, tool },
+    server: serverOf(tool) ?? ownServer,
+    tool,
     // another way to write the same JSON, in which no tag closes and no text refers to a result
     body: JSON.stringify(args).replaceAll('</', '<\\/').replaceAll('{results[', '\\u007bresults['),
   })),

@@ -230,7 +230,11 @@ const addEntries = (
   // the tables of a workbook are under the names of its sheets, so its own name has an entry too
   if (!Object.hasOwn(prepared.documents, file.name) && !Object.hasOwn(prepared.tables, file.name))
     prepared.other_files[file.name] = {
-      ...{ from, format, readable, facts: contents.facts ?? {}, notes },
+      from,
+      format,
+      readable,
+      facts: contents.facts ?? {},
+      notes,
       ...(contents.isTransient && { tries: 1 }),
     }
 }

@@ -37,7 +37,8 @@ export const queryTables = async (
     part: table.part,
     rows: table.rows,
     columns: table.columns.map(({ name, type, reading, null_words }) => ({
-      ...{ name, type },
+      name,
+      type,
       ...(reading && { reading }),
       ...(null_words && { null_words }),
     })),

@@ -111,7 +111,9 @@ export const createFileService = (options: FilesOptions) => {
           await using process = processes.openStep(business, limits.prepare)
           const cache = createPreparedCache(sql, run)
           const services: PrepareServices = {
-            ...{ cache, process, newPath: folder.newPath },
+            cache,
+            process,
+            newPath: folder.newPath,
             async openFile(file, until) {
               const permit = await capacity.acquire(business, [file], process.yieldProcess, until)
               const targetPath = folder.newPath()

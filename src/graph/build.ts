@@ -89,7 +89,11 @@ const hashParts = ({ nodes, tools }: GraphParts): string => {
   const shape = [
     ...nodes.map(({ name, reads, writes, next }) => [name, reads, writes, next]),
     ...tools.map((tool) => [
-      ...[tool.name, tool.kinds, tool.reads, tool.writes, describeEffects(tool)],
+      tool.name,
+      tool.kinds,
+      tool.reads,
+      tool.writes,
+      describeEffects(tool),
       ...(tool.steps ?? []),
     ]),
   ]

@@ -178,7 +178,10 @@ export const createLiveRun = (
     permit,
     /** Begins a visit. */
     openVisit: (permit = freePermit): Visit => ({
-      ...{ id: newId(), beganAtMs: clock.monotonicMs(), promptSha256: null, permit },
+      id: newId(),
+      beganAtMs: clock.monotonicMs(),
+      promptSha256: null,
+      permit,
     }),
     /** Commits one action and gives the state that holds it. */
     append(

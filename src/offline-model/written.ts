@@ -63,7 +63,9 @@ export const toNativeRequest = (request: OfflineRequest): OfflineRequest => ({
 export const writeReply = ({ text, tool_calls }: OfflineReply, request: OfflineRequest): OfflineReply => {
   const servers = findServers(request)
   const calls = tool_calls.map(({ name, arguments: body }) => ({
-    ...{ server: servers.get(name) ?? '', tool: name, body: body.replaceAll('</', '<\\/') },
+    server: servers.get(name) ?? '',
+    tool: name,
+    body: body.replaceAll('</', '<\\/'),
   }))
   const isDone = calls.every(({ tool }) => controls.includes(tool))
   const parts: DialoguePart[] = [{ kind: isDone ? 'answer' : 'think', text }]

@@ -151,8 +151,19 @@ export const readRunFilter = ({ business_id: _, ...query }: z.output<typeof runs
   const { limit, cursor, user_id, session_id, status, idempotency_key, finish_reason } = query
   const { error, node, model, q, order, count } = query
   return omitUndefined({
-    ...{ limit, cursor, user_id, session_id, status, idempotency_key, finish_reason },
-    ...{ error, node, model, q, order, count },
+    limit,
+    cursor,
+    user_id,
+    session_id,
+    status,
+    idempotency_key,
+    finish_reason,
+    error,
+    node,
+    model,
+    q,
+    order,
+    count,
     ...readSpan(query),
     ...(names.length > 0 && { metadata }),
   })

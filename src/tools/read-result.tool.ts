@@ -40,8 +40,13 @@ export default defineTool({
       const read = await context.files.readLines(
         text,
         {
-          ...{ first: 1, last: Number.MAX_SAFE_INTEGER, pattern, mode: 'search' },
-          ...{ maxLines: maxMatches, maxBytes: Number.MAX_SAFE_INTEGER, maxLineChars: maxLine },
+          first: 1,
+          last: Number.MAX_SAFE_INTEGER,
+          pattern,
+          mode: 'search',
+          maxLines: maxMatches,
+          maxBytes: Number.MAX_SAFE_INTEGER,
+          maxLineChars: maxLine,
         },
         signal,
       )

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { dropKeys } from '../support/drop-keys.ts'
 import { dropDatabase, runAsAdmin, urlOf } from '../support/setup-served.ts'
-import { isGate } from '../support/tier.ts'
+import { inGate } from '../support/tier.ts'
 import { openConsole } from './console.ts'
 import { walk } from './walk.ts'
 
@@ -21,6 +21,6 @@ describe.skipIf(!TEST_DATABASE_URL || !TEST_REDIS_URL)(
     // who may most and, in the second tier, who may least; all of them in proxies.test.ts
     const persons = ['operator', 'a developer'] as const
     const open = () => openConsole({ env: env() })
-    walk('served', open, ['without a proxy'], isGate ? persons.slice(0, 1) : persons)
+    walk('served', open, ['without a proxy'], inGate(1, persons))
   },
 )

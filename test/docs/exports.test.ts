@@ -11,20 +11,18 @@ const root = join(import.meta.dirname, '..', '..')
 const { exports: entries } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
   exports: Record<string, { default: string; types: string }>
 }
-/** The source of each entry of the package, by what programs import. */
-const sourceOf = Object.fromEntries(
-  Object.entries(entries).map(([path, target]) => [
-    join('mason-runtime', path).replace(/\/$/, ''),
-    join(root, target.default.replace('dist/', '').replace(/js$/, 'ts')),
-  ]),
-)
+/** A file of each entry of the package, by what programs import. */
+const modulesBy = (fileOf: (entry: { default: string; types: string }) => string) =>
+  Object.fromEntries(
+    Object.entries(entries).map(([path, entry]) => [
+      join('mason-runtime', path).replace(/\/$/, ''),
+      join(root, fileOf(entry)),
+    ]),
+  )
+const sourceOf = modulesBy((entry) => entry.default.replace('dist/', '').replace(/js$/, 'ts'))
 
 /** What the compiler reads for each: the types of the build, or of all sources, which takes ten times as long. */
-const typesOf = isBuildNew()
-  ? Object.fromEntries(
-      Object.keys(sourceOf).map((name, at) => [name, join(root, Object.values(entries)[at]?.types ?? '')]),
-    )
-  : sourceOf
+const typesOf = isBuildNew() ? modulesBy(({ types }) => types) : sourceOf
 
 /** Exported names of all entries, each with the doc comment of its declaration (empty without one). */
 const readExports = async (): Promise<{ name: string; comment: string }[]> => {

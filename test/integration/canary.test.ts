@@ -124,10 +124,10 @@ const probe = ({ vendor: id, key }: Way) => call('POST', `/admin/v1/vendors/${id
 
 /** Who waits without end is asked in haste. Of a job only these end a poll at once; after others it is asked again. */
 const endsPoll = new Set(['400', '401', '404', '422', '500', 'cut at 280', 'half of it', 'an error inside'])
-const meets = (way: string, fault: string): boolean =>
-  way === 'poll' ? endsPoll.has(fault) : way.startsWith('hasty') === waits.has(fault)
-/** In the gate a fault meets each third way, another third than the fault before. */
-const isDrawn = (wayAt: number, faultAt: number): boolean => !isGate || (wayAt + faultAt) % 3 === 0
+const meets = (way: string, leak: string): boolean =>
+  way === 'poll' ? endsPoll.has(leak) : way.startsWith('hasty') === waits.has(leak)
+/** In the gate each leak is tried on a third of the ways, the next leak on a different third. */
+const isDrawn = (wayAt: number, leakAt: number): boolean => !isGate || (wayAt + leakAt) % 3 === 0
 
 /** What stands in the tables, past all roles and policies. */
 const dumpTables = async (): Promise<string> => {
@@ -179,23 +179,23 @@ test('no secret appears in responses, errors, logs, metrics, traces, the databas
     hasty: [() => ask('hasty'), () => chat('hasty', true)],
     'hasty-deepseek': [() => ask('hasty-deepseek', whole), () => chat('hasty-deepseek', false)],
   }
-  for (const [faultAt, fault] of Object.keys(leaks).entries()) {
-    vendor.fault = fault
+  for (const [leakAt, leak] of Object.keys(leaks).entries()) {
+    vendor.leak = leak
     const meet = async ([way, steps]: [string, (typeof ways)[string]]): Promise<void> => {
       // a key that waits for its next probe is skipped: then no vendor was called
-      for (let nth = 0; nth < steps.length || !vendor.seen.has(`${fault} ${way}`); nth++)
+      for (let nth = 0; nth < steps.length || !vendor.seen.has(`${leak} ${way}`); nth++)
         await steps[nth % steps.length]?.()
     }
     await Promise.all(
       Object.entries(ways)
-        .filter(([way], at) => meets(way, fault) && (waits.has(fault) || isDrawn(at, faultAt)))
+        .filter(([way], at) => meets(way, leak) && (waits.has(leak) || isDrawn(at, leakAt)))
         .map(meet),
     )
   }
 
-  for (const fault of ['401', 'cut at 280', 'another shape', 'an event that is no JSON']) {
-    vendor.fault = fault
-    const run = await runtime.complete({ prompt: `try ${fault}`, limits: { timeout_ms: 20_000 } })
+  for (const leak of ['401', 'cut at 280', 'another shape', 'an event that is no JSON']) {
+    vendor.leak = leak
+    const run = await runtime.complete({ prompt: `try ${leak}`, limits: { timeout_ms: 20_000 } })
     show('run', run)
     show('state', await runtime.stateOf(run.id))
     const trace = run.id.replace('run_', '')

@@ -1,6 +1,6 @@
 // asserts: invariants
 
-import { afterEach, describe, expect } from 'vitest'
+import { describe, expect } from 'vitest'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { distillRun } from '../../src/memory/store/distill-run.ts'
@@ -12,14 +12,13 @@ import {
 } from '../../src/memory/store/distillation-queue.ts'
 import type { Models } from '../../src/state/ports/models.ts'
 import { unique } from '../support/backend.ts'
-import { deferred } from '../support/deferred.ts'
 import type { TestServer } from '../support/http.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
-import { collectAll, hashOnly, lessonOf } from '../support/memory.ts'
+import { collectAll, gatedModels, hashOnly, learnAll as learnFromAll, lessonOf } from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
 import { codeOf, count, until } from '../support/runs.ts'
-import { deadline, type TestRuntime } from '../support/test-runtime.ts'
+import type { TestRuntime } from '../support/test-runtime.ts'
 
 let runtime: TestRuntime
 let database: Database
@@ -37,28 +36,13 @@ const models = modelsOf(({ role, messages }) => {
     return { tool_calls: [note('I speak Danish.'), note('I am a user who prefers trains.')] }
   return { text: says('Which language') && !says('Count up') ? 'You speak Danish.' : 'Done.' }
 })
-/** While set, planners wait for it. */
-let gate: ReturnType<typeof deferred<void>> | null = null
-let atGate = 0
-const gated: Models = {
-  ...models,
-  async call(request, signal) {
-    if (gate && request.role === 'planner') {
-      atGate++
-      await gate.promise
-    }
-    return models.call(request, signal)
-  },
-}
+const gated = gatedModels(models)
 
-const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({ models: gated }))
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({ models: gated.models }))
 test.beforeAll(({ database: d, runtime: r, server: s }) => {
   ;[database, runtime, server] = [d, r, s]
 })
-afterEach(() => {
-  gate?.resolve()
-  gate = null
-})
+test.afterEach(() => gated.release())
 
 const api = () => runtime.of('default')
 const call = async (method: string, path: string, json?: unknown) => {
@@ -72,32 +56,15 @@ const parts = (thinks: Models = models) => ({
   log: silentLog,
   modelsFor: () => thinks,
 })
-/** Learns from all that waits; gives how many runs. */
-const learnAll = async (): Promise<number> => {
-  for (let learned = 0; ; learned++) {
-    const claim = await claimDistillation(database, 60_000)
-    if (!claim) return learned
-    await distillRun(parts(), claim, never())
-  }
-}
+const learnAll = () => learnFromAll(parts())
 const tell = async (user_id: string, session_id: string, prompt: string) => {
   const run = await runtime.complete({ user_id, session_id, prompt })
   await learnAll()
   return run
 }
 /** A run that is open until the function that this gives is called. */
-const open = async (user_id: string, prompt: string, session_id = unique('ses')) => {
-  const held = deferred()
-  gate = held
-  const before = atGate
-  const { run } = await api().submit({ user_id, session_id, prompt })
-  await until('the planner to be asked', () => atGate > before)
-  return async () => {
-    gate = null
-    held.resolve()
-    return api().wait(run, deadline())
-  }
-}
+const open = (user_id: string, prompt: string, session_id = unique('ses')) =>
+  gated.open(api(), { user_id, session_id, prompt })
 const remembered = async (user_id: string) =>
   (await collectAll(api().memories.export(user_id))).map(({ content }) => content).sort()
 const forget = async (user_id: string, words: string) => {

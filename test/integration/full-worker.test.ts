@@ -17,8 +17,7 @@ const wired = () => {
     return {
       ...opened,
       wakeMany: async () => {},
-      wake: (wakeUp, options) =>
-        taken.includes(wakeUp.run_id) ? opened.wake(wakeUp, options) : Promise.resolve(),
+      wake: (wakeUp) => (taken.includes(wakeUp.run_id) ? opened.wake(wakeUp) : Promise.resolve()),
       async onWakeUp(handler, options) {
         const begin = () =>
           opened.onWakeUp((wakeUp, signal) => {

@@ -12,7 +12,7 @@ import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
 import type { TestServer } from '../support/http.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
-import { collectAll, hashOnly, lessonOf } from '../support/memory.ts'
+import { collectAll, hashOnly, learnAll as learnFromAll, lessonOf } from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
 import { codeOf, count, until } from '../support/runs.ts'
@@ -40,14 +40,7 @@ const call = (method: string, path: string, json?: unknown) =>
   server.call(method, path, { token: adminToken, ...(json !== undefined && { json }) })
 
 const parts = (thinks = models) => ({ database, embedder: hashOnly, log: silentLog, modelsFor: () => thinks })
-/** Learns from all that waits, one run after the other. */
-const learnAll = async (): Promise<void> => {
-  for (;;) {
-    const claim = await claimDistillation(database, 60_000)
-    if (!claim) return
-    await distillRun(parts(), claim, never())
-  }
-}
+const learnAll = () => learnFromAll(parts())
 const tell = async (user_id: string, session_id: string, prompt: string, business = 'default') => {
   const run = await runtime.complete({ user_id, session_id, prompt }, { business })
   await learnAll()
@@ -84,6 +77,20 @@ const whileLearning = async (work: () => Promise<unknown>): Promise<string> => {
   const code = await codeOf(distillRun(parts(slow), claim, never()))
   return asked === 1 ? code : `asked ${asked} times`
 }
+
+test('a claim takes one run, also where the planner expects a table of one row', async () => {
+  const ask = () => runtime.complete({ user_id: unique('u'), session_id: unique('ses'), prompt: 'Hello' })
+  await ask()
+  await database.transaction(async (sql) => {
+    await sql.query('RESET ROLE')
+    for (const table of ['distillations', 'runs']) await sql.query(`ANALYZE ${table}`)
+  })
+  for (let n = 0; n < 4; n++) await ask()
+  const claim = await claimDistillation(database, 60_000)
+  expect(await count(database, 'distillations WHERE tries > 0')).toBe(1)
+  if (claim) await distillRun(parts(), claim, never())
+  expect(await learnAll()).toBe(4)
+})
 
 test('several runs are learned from at once, the turns of a session one after the other', async () => {
   const sessions = [unique('ses'), unique('ses')]

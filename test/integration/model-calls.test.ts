@@ -198,13 +198,10 @@ test('a failure after the first token gives a node a new attempt, and the OpenAI
   const heard: [number, string][] = []
   const onDelta = ({ text }: { text: string }, attempt: number) => void heard.push([attempt, text])
   expect((await callWith(runtime, planner, { onDelta })).result.text).toBe('whole')
-  expect(heard.filter(([attempt]) => attempt === 1).length).toBeGreaterThan(0)
-  expect(
-    heard
-      .filter(([attempt]) => attempt === 2)
-      .map(([, text]) => text)
-      .join(''),
-  ).toBe('whole')
+  // another key of north may be tried before south: a cooling of an earlier test is over or not
+  const textOf = (wanted: number) => heard.map(([attempt, text]) => (attempt === wanted ? text : '')).join('')
+  expect('half an answer'.startsWith(textOf(1)) && textOf(1) !== '').toBe(true)
+  expect(textOf(heard.at(-1)?.[0] ?? 0)).toBe('whole')
   south.reset()
   const error = await failureOf(callWith(runtime, { ...planner, oneShot: true }))
   expect(error.code).toBe('model_unavailable')

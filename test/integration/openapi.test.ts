@@ -41,9 +41,7 @@ type Made = { id: string }
 /** Routes of admins that change nothing: what they answer, or call a model for, is in no row. */
 const changesNothing = [
   'POST /admin/v1/vendors/{vendor_id}/keys/find',
-  'POST /admin/v1/response-formats/infer',
   'POST /admin/v1/response-formats/{id}/test',
-  'POST /admin/v1/usage/reconcile',
   'POST /admin/v1/vendors/{vendor_id}/models/{id}/test',
 ]
 
@@ -148,7 +146,6 @@ test('every example of the OpenAPI document is a request that the server takes, 
     'PATCH /admin/v1/grants/{id}': ofNew('POST /admin/v1/grants'),
     ...resource('response-formats'),
     [`${newFormat}/{id}/test`]: ofNew(newFormat),
-    [`${newFormat}/infer`]: () => ({}),
     ...resource('scenarios'),
     ...resource('schedules'),
     ...resource('budgets'),
@@ -178,7 +175,6 @@ test('every example of the OpenAPI document is a request that the server takes, 
       const { challenge } = page.options
       return { path: { link: path.slice(10) }, fields: createAuthenticator().create({ ...site, challenge }) }
     },
-    'POST /admin/v1/usage/reconcile': () => ({ fields: ownVendor }),
     'POST /admin/v1/rejected-jobs/{id}/resubmit': async () => {
       await admitJob({ prompt: '', user_id: 'ann' })
       return { path: { id: (await listRejected())[0]?.id ?? '' } }

@@ -126,17 +126,19 @@ describe('response formats', () => {
       poll: null,
       schema: null,
       built_in: false,
-      status: 'active',
-      faults: [],
     })
     const path = `/response-formats/${made.body.id}`
     expect((await call('GET', path)).body).toEqual(made.body)
-    const read = await call('POST', `${path}/test`, {
-      raw: { reply: { words: 'yes' }, cost: { in: 1, out: 2 } },
-    })
-    expect(read.body).toMatchObject({ ok: true, parsed: { text: 'yes' } })
+    const raw = { reply: { words: 'yes' }, cost: { in: 1, out: 2 } }
+    const read = await call('POST', `${path}/test`, { raw })
+    expect(read.body).toMatchObject({ ok: true, raw, parsed: { text: 'yes' } })
     const unread = await call('POST', `${path}/test`, { raw: { reply: 7 } })
-    expect(unread.body).toMatchObject({ ok: false, parsed: null, place: expect.any(String) })
+    expect(unread.body).toMatchObject({
+      ok: false,
+      raw: { reply: 7 },
+      parsed: null,
+      place: expect.any(String),
+    })
     const changed = await call('PATCH', path, { name: unique('odd'), request: null })
     expect(changed.body).toMatchObject({ request: null, paths: input.paths })
     expect((await call('DELETE', path)).status).toBe(204)
@@ -173,42 +175,10 @@ describe('response formats', () => {
       expect(problem(reply)).toEqual([403, 'forbidden'])
       expect(reply.body.remedy).toContain('POST /admin/v1/response-formats')
     }
-    const {
-      id: _,
-      built_in: __,
-      status: ___,
-      faults: ____,
-      created_at: _____,
-      updated_at: ______,
-      ...copy
-    } = builtIn
+    const { id: _, built_in: __, created_at: ___, updated_at: ____, ...copy } = builtIn
     expect((await call('POST', '/response-formats', copy)).body).toMatchObject({ code: 'already_exists' })
     const copied = await call('POST', '/response-formats', { ...copy, name: unique('copy') })
     expect(copied.body).toMatchObject({ built_in: false, paths: builtIn.paths, samples: builtIn.samples })
-  })
-})
-
-describe('a format for a pasted answer', () => {
-  test('is proposed, and can be sent unchanged', async () => {
-    const raw = {
-      outcome: { said: 'It is a fine day in the hills.' },
-      bill: { tokens_in: 12, tokens_out: 9 },
-    }
-    const { body } = await call('POST', '/response-formats/infer', { raw, category: 'text' })
-    expect(body).toMatchObject({ built_in: null, parsed: { text: raw.outcome.said } })
-    const id = await make('/response-formats', { ...body.proposal, name: unique('proposed') })
-    const read = await call('POST', `/response-formats/${id}/test`, { raw })
-    expect(read.body).toMatchObject({ ok: true, parsed: { text: raw.outcome.said } })
-  })
-
-  test('is not proposed where there is nothing to read', async () => {
-    const { body } = await call('POST', '/response-formats/infer', { raw: 'no answer at all' })
-    expect(body).toMatchObject({ proposal: null, parsed: null, unsure: [expect.any(String)] })
-    expect(problem(await call('POST', '/response-formats/infer', {}))).toEqual([
-      422,
-      'invalid_request',
-      '/raw',
-    ])
   })
 })
 

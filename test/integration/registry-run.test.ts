@@ -163,8 +163,6 @@ test('a vendor with an odd answer shape is added without code, and a run uses it
     },
     meter: { heard_tokens: 12, uttered_tokens: 6 },
   }
-  const inferred = await call('POST', '/admin/v1/response-formats/infer', { raw: pasted, category: 'text' })
-  expect(inferred.body.proposal).toMatchObject({ category: 'text', paths: { text: expect.any(String) } })
   const format = await make('/response-formats', {
     name: 'parrot',
     paths: {

@@ -5,8 +5,7 @@ import type { Database } from '../../src/infra/database/database.ts'
 import { openSealedText } from '../../src/infra/secrets/envelope.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
 import { builtInFormats } from '../../src/models/formats/built-in/built-in-formats.ts'
-import { checkFormat } from '../../src/models/formats/format-check.ts'
-import { readRegistryRows, toSealed } from '../../src/models/registry/registry-rows.ts'
+import { type RegistryRows, readRegistryRows, toSealed } from '../../src/models/registry/registry-rows.ts'
 import { seedRegistry } from '../../src/models/registry/registry-seed.ts'
 import { builtInCategories } from '../../src/models/schemas/catalog.ts'
 import type { FormatInput } from '../../src/models/schemas/response-format.ts'
@@ -52,8 +51,7 @@ const format = (name: string, more: Partial<FormatInput> = {}): FormatInput => (
   samples: [{ raw: { output: { text: 'hi' } }, expected: { text: 'hi' } }],
   ...more,
 })
-const noFormats = { builtIn: [], check: () => [] }
-const base = { masterKeys, openai: null, formats: noFormats }
+const base = { masterKeys, openai: null, formats: [] }
 const seed = (database: Database, more: Partial<Parameters<typeof seedRegistry>[0]> = {}) =>
   seedRegistry({ ...base, ...more, database })
 const cost = async (work: () => Promise<unknown>): Promise<number> => {
@@ -71,7 +69,7 @@ describe('the built-in rows', () => {
   })
 
   test('are seeded again with one statement and no new version', async ({ database }) => {
-    const formats = { builtIn: [format('a'), format('b', { stream: undefined })], check: () => [] }
+    const formats = [format('a'), format('b', { stream: undefined })]
     await seed(database, { openai: openaiSettings(), formats })
     const before = await versionOf(database)
     expect(await cost(() => seed(database, { openai: openaiSettings(), formats }))).toBe(1)
@@ -81,7 +79,7 @@ describe('the built-in rows', () => {
   test('are seeded into an empty registry by many processes at once without a conflict', async ({
     database,
   }) => {
-    const formats = { builtIn: [format('a'), format('b')], check: () => [] }
+    const formats = [format('a'), format('b')]
     const all = await Promise.all(
       Array.from({ length: 8 }, () => seed(database, { openai: openaiSettings(), formats })),
     )
@@ -90,17 +88,16 @@ describe('the built-in rows', () => {
     expect(all[0]?.formats.map(({ name }) => name).sort()).toEqual(['a', 'b'])
   })
 
-  test('are checked and written only where they changed', async ({ database }) => {
-    await seed(database, { formats: { builtIn: [format('a'), format('b')], check: () => [] } })
-    const asked: string[] = []
-    const check = ({ name }: FormatInput) => {
-      asked.push(name)
-      return []
-    }
+  test('are written only where they changed', async ({ database }) => {
+    const marks = (rows: RegistryRows) =>
+      Object.fromEntries(rows.formats.map(({ name, mark }) => [name, mark]))
+    const before = marks(await seed(database, { formats: [format('a'), format('b')] }))
     const changed = format('b', { paths: { text: 'output.said' } })
-    const { formats } = await seed(database, { formats: { builtIn: [format('a'), changed], check } })
-    expect(asked).toEqual(['b'])
-    expect(Object.fromEntries(formats.map(({ name, definition }) => [name, definition.paths.text]))).toEqual({
+    const rows = await seed(database, { formats: [format('a'), changed] })
+    expect(marks(rows)).toEqual({ a: before.a, b: expect.not.stringMatching(`^${before.b}$`) })
+    expect(
+      Object.fromEntries(rows.formats.map(({ name, definition }) => [name, definition.paths.text])),
+    ).toEqual({
       a: 'output.text',
       b: 'output.said',
     })
@@ -111,37 +108,38 @@ describe('the built-in rows', () => {
   }) => {
     const [current] = builtInFormats().filter(({ name }) => name === 'anthropic-messages')
     if (current === undefined) throw new Error('no such format')
-    const old = { ...current, stream: undefined, paths: { text: 'content[0].text' }, samples: [] }
-    const [stored] = (await seed(database, { formats: { builtIn: [old], check: checkFormat } })).formats
+    const old = { ...current, stream: undefined, paths: { text: 'content[0].text' } }
+    const [stored] = (await seed(database, { formats: [old] })).formats
     await database.query(
       `INSERT INTO response_formats (format_id, name, category, definition, status)
        SELECT 'fmt_copy', 'mine', category, definition, 'active' FROM response_formats`,
     )
-    const { formats } = await seed(database, { formats: { builtIn: [current], check: checkFormat } })
+    const { formats } = await seed(database, { formats: [current] })
     const find = (id: string | undefined) => formats.find((row) => row.id === id)
-    expect(find(stored?.id)).toMatchObject({ status: 'active', definition: { paths: current.paths } })
+    expect(find(stored?.id)).toMatchObject({ definition: { paths: current.paths } })
     expect(find('fmt_copy')).toMatchObject({ name: 'mine', definition: stored?.definition })
   })
 
-  test('become inactive with a reason where a sample of a format fails', async ({ database }) => {
-    const faults = [{ pointer: '/samples/0', detail: 'expected "hi", found nothing' }]
-    const [row] = (await seed(database, { formats: { builtIn: [format('a')], check: () => faults } })).formats
-    expect(row).toMatchObject({ status: 'inactive', faults })
-    const [repaired] = (
-      await seed(database, { formats: { builtIn: [format('a', { paths: { text: 'x' } })], check: () => [] } })
-    ).formats
-    expect(repaired).toMatchObject({ id: row?.id, status: 'active', faults: [] })
-  })
-
-  test('contain formats that pass their own samples and are unchanged at the next start', async ({
+  test('of a version that stored samples, or found one that failed, are stored anew', async ({
     database,
   }) => {
-    const formats = { builtIn: builtInFormats(), check: checkFormat }
+    const formats = builtInFormats()
+    await seed(database, { formats })
+    await database.query(
+      `UPDATE response_formats SET status = 'inactive', faults = '[{"pointer":"/samples/0","detail":"no text"}]',
+         definition = json_build_object('paths', '{"text":"a"}'::json, 'samples', '[{"raw":{"a":"hi"},"expected":{"text":"hi"}}]'::json)`,
+    )
+    await seed(database, { formats })
+    const { rows } = await database.query(
+      `SELECT DISTINCT status, faults::text AS faults, definition->>'samples' AS samples FROM response_formats`,
+    )
+    expect(rows).toEqual([{ status: 'active', faults: '[]', samples: '[]' }])
+  })
+
+  test('contain the formats, which are unchanged at the next start', async ({ database }) => {
+    const formats = builtInFormats()
     const { formats: rows } = await seed(database, { formats })
-    expect(rows).toHaveLength(formats.builtIn.length)
-    expect(
-      rows.filter(({ status }) => status !== 'active').map(({ name, faults }) => [name, faults]),
-    ).toEqual([])
+    expect(rows).toHaveLength(formats.length)
     expect(await cost(() => seed(database, { formats }))).toBe(1)
   })
 
@@ -152,7 +150,7 @@ describe('the built-in rows', () => {
     await database.query(
       `INSERT INTO response_formats (format_id, name, category, definition, status) VALUES ('fmt_own', 'a', 'text', '{"paths": {}, "samples": []}', 'active')`,
     )
-    const options = { formats: { builtIn: [format('a')], check: () => [] } }
+    const options = { formats: [format('a')] }
     const { formats, categories } = await seed(database, options)
     expect(Object.fromEntries(formats.map(({ name, built_in }) => [name, built_in]))).toEqual({
       a: false,

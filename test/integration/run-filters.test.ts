@@ -200,6 +200,23 @@ describe('ended runs', () => {
     expect((await get('count=7')).status).toBe(422)
   })
 
+  test('with NUL or half a surrogate pair anywhere in them are read by their other words, and keep none unread', async ({
+    runtime,
+    database,
+    model,
+  }) => {
+    const business = unique('b')
+    say(model, { planner: [{ text: 'A lamp\u0000 \udc00.' }] })
+    const run = await runtime.complete(
+      { prompt: 'A kettle\u0000 \ud800?', metadata: { a: '\u0000' } },
+      { business },
+    )
+    const find = async (q: string) =>
+      (await runtime.of(business).runs({ q, limit: 10 })).data.map(({ id }) => id)
+    await until('the words are read', async () => (await count(database, 'unread_runs')) === 0)
+    for (const q of ['kettle', 'lamp']) expect([q, await find(q)]).toEqual([q, [run.id]])
+  })
+
   test('are looked for in slices, each run once, and the cursor goes on where the time was over', async ({
     database,
     runtime,

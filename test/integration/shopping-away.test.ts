@@ -101,11 +101,9 @@ describe('a run whose user is away', () => {
     expect(own.at(-1)?.result).toMatchObject({ status: 'succeeded', receipt: 'verified' })
     const [search, checkout, payment] = shop.merchant.received
     expect(search).toMatchObject({ text: ap2Texts.searchCatalog, data: { [ap2Keys.catalogSearch]: title } })
-    // an amount as a value: random ids have such digits
-
-    expect(JSON.stringify([search, checkout])).not.toMatch(
-      /IntentMandate|bugsbunny|[:[,]"?(?:650|1000)(?:\.0+)?"?[,}\]]/,
-    )
+    // without the ids of task and context: random digits could match
+    const sent = JSON.stringify([search, checkout].map((one) => [one?.text, one?.data]))
+    expect(sent).not.toMatch(/IntentMandate|650|1000|bugsbunny/)
     expect(String(payment?.data[ap2Keys.checkoutMandateSdJwt]).split('~~')).toHaveLength(2)
     expect(JSON.stringify(payment)).not.toContain(email)
     expect(shop.provider.received.map(({ data }) => data)).toMatchObject([

@@ -4,6 +4,7 @@ import { describe, expect } from 'vitest'
 import { businessSchemas } from '../../src/accounts/account-schemas.ts'
 import { createBusinesses, ensureBusiness } from '../../src/accounts/businesses.ts'
 import type { Database } from '../../src/infra/database/database.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { hashSpace } from '../../src/memory/policy/hash-embedding.ts'
 import { embedTurnBatch } from '../../src/memory/store/embed-turns.ts'
 import type { MemoryEmbedder } from '../../src/memory/store/embedder.ts'
@@ -14,13 +15,11 @@ import { writeTurn } from '../../src/memory/store/turns.ts'
 import { asUser } from '../../src/memory/store/user-scope.ts'
 import { unique } from '../support/backend.ts'
 import { runtimeTest } from '../support/integration-test.ts'
-import { hashOnly } from '../support/memory.ts'
+import { hashOnly, readBacklog } from '../support/memory.ts'
 import { planners } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
 import { count, until } from '../support/runs.ts'
 import type { TestRuntime } from '../support/test-runtime.ts'
-
-const log = { debug() {}, info() {}, warn() {}, error() {} }
 
 let database: Database
 let runtime: TestRuntime
@@ -114,6 +113,15 @@ describe('an ended turn', () => {
     expect(JSON.stringify(rows)).not.toContain('hunter2')
   })
 
+  test('with NUL or half a surrogate pair keeps no other from being read later', async () => {
+    const user_id = unique('u')
+    const session_id = await tell(user_id, `${zebras}\u0000\ud800`)
+    await database.query('DELETE FROM turns WHERE session_id = $1', [session_id])
+    await database.query("UPDATE businesses SET turns_read_to = '' WHERE tenant = 'default'")
+    await readTurnBacklog(database, hashSpace, Number.MAX_SAFE_INTEGER, never())
+    expect(await recalled(user_id, 'How many zebras?')).toHaveLength(1)
+  })
+
   test('of a fork is not recalled twice', async () => {
     const user_id = unique('u')
     const session_id = await tell(user_id, zebras)
@@ -148,7 +156,7 @@ describe('a date in the question', () => {
     await at(400, 'Count the zebras of the zoo in Bristol again please')
     const ask = async (text: string) =>
       (
-        await createRunMemories({ database, embedder: hashOnly, log }, owner, {
+        await createRunMemories({ database, embedder: hashOnly, log: silentLog }, owner, {
           session_id: 'new',
           run_id: 'r',
         }).recall(text, 8, never())
@@ -166,16 +174,6 @@ describe('forgetting', () => {
     const tables = ['turns', 'turn_vectors', 'turn_words']
     return Promise.all(tables.map((table) => count(database, `${table} WHERE user_id = '${user_id}'`)))
   }
-  const readAgain = async () => {
-    await database.query("UPDATE businesses SET turns_read_to = '' WHERE tenant = 'default'")
-    await readTurnBacklog(database, hashSpace, 1, never())
-    for (
-      let more = 1;
-      more > 0;
-      more = await count(database, "businesses WHERE tenant = 'default' AND turns_read_to IS NOT NULL")
-    )
-      await readTurnBacklog(database, hashSpace, 1, never())
-  }
 
   test('a user, a session and a memory takes their turns, and no later reading brings them back', async () => {
     const user_id = unique('u')
@@ -183,7 +181,7 @@ describe('forgetting', () => {
     const [turns = 0, vectors = 0, words = 0] = await rowsOf(user_id)
     expect([turns, vectors, words > 5]).toEqual([1, 0, true])
     await runtime.of('default').memories.forgetAll(user_id)
-    await readAgain()
+    await readBacklog(database)
     expect(await rowsOf(user_id)).toEqual([0, 0, 0])
     expect(await recalled(user_id, 'How many zebras?')).toEqual([])
     await learned()
@@ -195,7 +193,7 @@ describe('forgetting', () => {
     expect(await recalled(user_id, 'How many sharks has the aquarium?')).toHaveLength(1)
     await learned()
     await runtime.of('default').deleteSession(deleted)
-    await readAgain()
+    await readBacklog(database)
     expect(await recalled(user_id, 'How many sharks?')).toEqual([])
     expect(await count(database, `turns WHERE session_id = '${deleted}'`)).toBe(0)
   })
@@ -208,7 +206,7 @@ describe('forgetting', () => {
     const [memory] = (await runtime.of('default').memories.list({ user_id, limit: 5 })).data
     expect(memory?.content).toBe('I am allergic to peanuts.')
     await runtime.of('default').memories.forget(String(memory?.id))
-    await readAgain()
+    await readBacklog(database)
     expect(await recalled(user_id, 'Which menu without peanuts, as I am allergic?')).toEqual([])
     expect(await recalled(user_id, 'How many zebras?')).toHaveLength(1)
   })
@@ -262,7 +260,7 @@ describe('an embedding model', () => {
     )
     const recallWith = async (embedder: MemoryEmbedder, text: string) =>
       (
-        await createRunMemories({ database, embedder, log }, owner, {
+        await createRunMemories({ database, embedder, log: silentLog }, owner, {
           session_id: 'new',
           run_id: 'r',
         }).recall(text, 8, never())
@@ -270,7 +268,7 @@ describe('an embedding model', () => {
     const striped = 'What did I ask of striped horses?'
     expect(await recallWith(modelSpace(), striped)).toBe(0)
     expect(await recallWith(modelSpace(), 'How many zebras?')).toBe(1)
-    const parts = { database, embedder: modelSpace(), log }
+    const parts = { database, embedder: modelSpace(), log: silentLog }
     while ((await embedTurnBatch(parts, never(), new Set())) > 0)
       await calibrateByTurns(database, 'topics v1')
     expect(await recallWith(modelSpace(), striped)).toBe(1)

@@ -2,7 +2,7 @@
 
 import { describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
-import { createUsageReports } from '../../src/models/metering/reconciliation.ts'
+import { createUsageReport } from '../../src/models/metering/usage-report.ts'
 import type { KeyEntry } from '../../src/models/ports/model-ports.ts'
 import type { UsageGroup, UsageReports } from '../../src/models/schemas/usage-report.ts'
 import { createFakeRuntime } from '../support/fake-runtime.ts'
@@ -18,7 +18,7 @@ import {
   settlementOf,
   usageOf,
 } from '../support/meter.ts'
-import { nowOf, submitTo } from '../support/runs.ts'
+import { submitTo } from '../support/runs.ts'
 
 let database: Database
 let server: TestServer
@@ -41,7 +41,7 @@ const days = ['2021-03-30', '2021-03-31', '2021-04-01']
 test.beforeAll(async ({ database: d }) => {
   database = d
   const fake = createFakeRuntime()
-  const usage: UsageReports = createUsageReports(database)
+  const usage: UsageReports = { report: createUsageReport(database) }
   fake.runtime.admin = { ...fake.runtime.admin, usage }
   server = await startServer({ runtime: fake.runtime, auth: 'required', adminToken: 'the-admin' })
   fake.tokens.set('boss', { business_id: 'acme', roles: ['admin'] })
@@ -230,104 +230,5 @@ describe('GET /admin/v1/usage', () => {
 
   test('is open to the admin token alone', async () => {
     expect((await call('GET', '', { token: 'boss' })).status).toBe(403)
-    expect((await call('POST', '/reconcile', { token: 'boss', json: {} })).status).toBe(403)
-  })
-})
-
-describe('POST /admin/v1/usage/reconcile', () => {
-  const span = { from: '2021-03-30', to: '2021-04-01' }
-  const reconcile = (json: unknown) => call('POST', '/reconcile', { json })
-
-  test('gives ours, theirs and the difference by day and model, and what is missing on either side', async () => {
-    const reply = await reconcile({
-      vendor_id: vendors[0],
-      ...span,
-      rows: [
-        // in two parts, one under the alias
-        { day: '2021-03-30', model: 'upstream-0', requests: 1, prompt_tokens: 1000, cost: 0.1 },
-        { day: '2021-03-30', model: 'old-alias', requests: 2, prompt_tokens: 2000, cost: 0.270368 },
-        { day: '2021-03-31', model: 'upstream-0', requests: 4, prompt_tokens: 4000, completion_tokens: 3 },
-        { day: '2021-03-31', model: 'never-asked', requests: 7 },
-      ],
-    })
-    expect(reply.status).toBe(200)
-    expect(reply.body).toEqual({
-      data: [
-        {
-          day: '2021-03-30',
-          model: 'upstream-0',
-          state: 'equal',
-          theirs: { requests: 3, prompt_tokens: 3000, completion_tokens: null, cost: 0.370368 },
-          ours: { requests: 3, prompt_tokens: 3000, completion_tokens: 0, cost: 0.370368 },
-          difference: { requests: 0, prompt_tokens: 0, completion_tokens: null, cost: 0 },
-          estimated_requests: 0,
-        },
-        {
-          day: '2021-03-31',
-          model: 'never-asked',
-          state: 'only_theirs',
-          theirs: { requests: 7, prompt_tokens: null, completion_tokens: null, cost: null },
-          ours: null,
-          difference: { requests: 7, prompt_tokens: null, completion_tokens: null, cost: null },
-          estimated_requests: 0,
-        },
-        {
-          day: '2021-03-31',
-          model: 'upstream-0',
-          state: 'different',
-          theirs: { requests: 4, prompt_tokens: 4000, completion_tokens: 3, cost: null },
-          ours: { requests: 3, prompt_tokens: 3000, completion_tokens: 3, cost: 0.370368 },
-          difference: { requests: 1, prompt_tokens: 1000, completion_tokens: 0, cost: null },
-          estimated_requests: 0,
-        },
-        {
-          day: '2021-04-01',
-          model: 'upstream-0',
-          state: 'only_ours',
-          theirs: null,
-          ours: { requests: 3, prompt_tokens: 3000, completion_tokens: 6, cost: 0.370368 },
-          difference: { requests: -3, prompt_tokens: -3000, completion_tokens: -6, cost: -0.370368 },
-          estimated_requests: 0,
-        },
-      ],
-      total: {
-        theirs: { requests: 14, prompt_tokens: 7000, completion_tokens: 3, cost: 0.370368 },
-        ours: { requests: 9, prompt_tokens: 9000, completion_tokens: 9, cost: 1.111104 },
-        difference: { requests: 5, prompt_tokens: -2000, completion_tokens: -6, cost: -0.740736 },
-      },
-      currency: 'USD',
-    })
-  })
-
-  test('leaves out what the vendor refused before it began', async () => {
-    const today = (await nowOf(database)).toISOString().slice(0, 10)
-    const reply = await reconcile({ vendor_id: vendors[0], from: '2021-05-01', to: today, rows: [] })
-    expect(reply.body.data).toMatchObject([
-      { model: 'upstream-0', state: 'only_ours', ours: { requests: 30 } },
-    ])
-    expect(reply.body.total.theirs).toBeNull()
-  })
-
-  test.each([
-    [{ vendor_id: 'ven_none', ...span, rows: [] }, '/vendor_id'],
-    [{ vendor_id: 'ven_none', from: '2021-04-02', to: '2021-04-01', rows: [] }, '/to'],
-    [{ vendor_id: 'ven_none', ...span, rows: [{ day: '2021-04-02', model: 'm' }] }, '/rows/0/day'],
-    [
-      { vendor_id: 'ven_none', ...span, rows: [{ day: '2021-04-01', model: 'm', requests: -1 }] },
-      '/rows/0/requests',
-    ],
-    [{ vendor_id: 'ven_none', ...span, rows: [{ day: '2021-04-01', model: 'a\u0000b' }] }, '/rows/0/model'],
-    [
-      { vendor_id: 'ven_none', ...span, rows: [{ day: '2021-04-01', model: 'm', tokens: 1 }] },
-      '/rows/0/tokens',
-    ],
-    [{ vendor_id: 'ven_none', ...span }, '/rows'],
-  ])('refuses %j', async (json, pointer) => {
-    const reply = await reconcile(json)
-    expect([reply.status, reply.body.code, reply.body.errors?.[0]?.pointer]).toEqual([
-      422,
-      'invalid_request',
-      pointer,
-    ])
   })
 })

@@ -6,7 +6,6 @@ import { createParty } from '../support/mandate-parties.ts'
 import {
   openShopper,
   read,
-  readBooks,
   signPayment,
   signWhileAway,
   startSampleAgents,
@@ -40,12 +39,10 @@ test.each(flows)('a shopper of A2A $a2a buys by AP2 $ap2, once', async ({ a2a, a
     'completed',
     read(done, keys.paymentReceipt),
   ])
-  const [payment, ...more] = readBooks<Paid>(agents, 'processor', 'payments')
+  const [payment, ...more] = agents.processor.list<Paid>('payments')
   expect([payment, more]).toMatchObject([{ state: 'paid', amount: 8999 + 200 + 22 }, []])
-  expect(readBooks(agents, 'merchant', 'orders')).toMatchObject([
-    { state: 'paid', mandate: payment?.mandate },
-  ])
-  expect(readBooks(agents, 'wallet', 'receipts')).toMatchObject([{ mandate: payment?.mandate }])
+  expect(agents.merchant.list('orders')).toMatchObject([{ state: 'paid', mandate: payment?.mandate }])
+  expect(agents.wallet.list('receipts')).toMatchObject([{ mandate: payment?.mandate }])
 })
 
 /** The clock, and the profile, of the demo of 2025. */
@@ -109,7 +106,7 @@ test('the eleven messages of the demo are understood as they were on the wire', 
   expect((await replay(10, context)).status).toMatchObject({
     ...{ state: 'failed', message: { parts: [{ text: 'An error occurred: Invalid token' }] } },
   })
-  expect(readBooks<Paid>(agents, 'processor', 'payments')).toMatchObject([{ state: 'paid', amount: 60_349 }])
+  expect(agents.processor.list<Paid>('payments')).toMatchObject([{ state: 'paid', amount: 60_349 }])
 
   const others = await startSampleAgents(change)
   Object.assign(agents, others)
@@ -205,7 +202,7 @@ test('of two shoppers on the last unit one buys, and the other gets a clear refu
   const winner = asked.findIndex(({ state }) => state === 'input-required')
   const done = await shoppers[winner]?.answer(purchases[winner] as never, asked[winner]?.id ?? '', '123')
   expect(done?.state).toBe('completed')
-  expect(readBooks(agents, 'processor', 'payments')).toHaveLength(1)
+  expect(agents.processor.list('payments')).toHaveLength(1)
 })
 
 test('a user who has signed limits is asked for no code; a chain that only looks like theirs is charged nothing', async () => {
@@ -222,12 +219,12 @@ test('a user who has signed limits is asked for no code; a chain that only looks
       { [keys.riskData]: 'risk' },
     ]
     const { state } = await shopper.send('processor', texts.process, parts)
-    expect([state, readBooks(agents, 'processor', 'payments')]).toEqual(['rejected', []])
+    expect([state, agents.processor.list('payments')]).toEqual(['rejected', []])
   }
   expect((await shopper.pay(forged)).state).toBe('rejected')
   const purchase = await shopper.sign('0.2', await shopper.choose('0.2'), signWhileAway)
   expect(await shopper.pay(purchase)).toMatchObject({ state: 'completed', says: texts.success })
-  expect(readBooks(agents, 'processor', 'payments')).toMatchObject([{ state: 'paid' }])
+  expect(agents.processor.list('payments')).toMatchObject([{ state: 'paid' }])
 })
 
 test('three wrong codes decline a payment for good, with a receipt, and free its unit', async () => {
@@ -240,7 +237,7 @@ test('three wrong codes decline a payment for good, with a receipt, and free its
   expect([over.state, over.says]).toEqual(['rejected', texts.wrongChallenge])
   expect(read(over, keys.paymentReceipt)).toMatch(/^ey/)
   expect((await shopper.pay(purchase)).state).toBe('rejected')
-  expect(readBooks(agents, 'processor', 'payments')).toMatchObject([{ state: 'declined' }])
+  expect(agents.processor.list('payments')).toMatchObject([{ state: 'declined' }])
   expect((await shopper.choose('0.1')).made.state).toBe('completed')
 })
 

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { jsonLines, type Running, runCli, startCli } from '../support/cli.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model/fake-model.ts'
 import { until } from '../support/runs.ts'
-import { isGate, testInAll } from '../support/tier.ts'
+import { inGate, testInAll } from '../support/tier.ts'
 
 const orders = join(import.meta.dirname, '..', '..', 'examples', 'data', 'orders.csv')
 
@@ -82,7 +82,7 @@ describe('the command line', () => {
     expect(stderr).not.toMatch(/hunter2|\n +at /)
   })
 
-  test.each([[['serve']], ...(isGate ? [] : [[['worker']], [['migrate']]])])(
+  test.each(inGate(1, [[['serve']], [['worker']], [['migrate']]]))(
     '%j says which database it cannot reach, and what to do',
     async (args) => {
       const env = {
@@ -195,7 +195,14 @@ describe('mason serve, embedded', () => {
     expect(jsonLines(done.stdout).at(-1)).toMatchObject({ event: 'done', data: { status: 'completed' } })
     first.kill('SIGTERM')
     expect(await first.ended).toMatchObject({ code: 0, stderr: '' })
-    if (isGate) return
+  })
+
+  testInAll('says at the next start where the token is, and shows it no more', async () => {
+    const first = serve()
+    await first.says(/listens on (http:\S+)/)
+    const [, token = ''] = await first.says(/shown only this once: (\S+)/)
+    first.kill('SIGTERM')
+    expect(await first.ended).toMatchObject({ code: 0, stderr: '' })
     const second = serve()
     await second.says(/the admin token is in /)
     second.kill('SIGINT')

@@ -1,15 +1,14 @@
 // tier: all
 
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readdir } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { runCli } from '../support/cli.ts'
+import { openFolder } from '../support/file-samples.ts'
 
 test('the demo shows a run in the language of the dialogue, then the same as its trajectory', async () => {
-  const cwd = await mkdtemp(join(tmpdir(), 'mason-dialogue-demo-'))
+  await using folder = await openFolder()
+  const cwd = folder.path
   const { code, stdout } = await runCli(['--xml'], { cwd, env: { TMPDIR: cwd }, script: 'examples/demo.ts' })
-  await rm(cwd, { recursive: true, force: true })
   expect(code).toBe(0)
   const [shown = '', trajectory = ''] = stdout.split(
     /\n\ntrajectory \(written\), as mason trajectory prints it:\n\n/,
@@ -21,10 +20,10 @@ test('the demo shows a run in the language of the dialogue, then the same as its
 })
 
 test('the demo answers from its file and leaves nothing behind', async () => {
-  const cwd = await mkdtemp(join(tmpdir(), 'mason-demo-'))
+  await using folder = await openFolder()
+  const cwd = folder.path
   const { code, stdout } = await runCli([], { cwd, env: { TMPDIR: cwd }, script: 'examples/demo.ts' })
   const left = await readdir(cwd)
-  await rm(cwd, { recursive: true, force: true })
   expect(code).toBe(0)
   expect(stdout).toMatch(
     /South.*5,889\.7[\s\S]*\*\*8\*\*[\s\S]*completed · 3 of 3 todos[\s\S]*What to try next/,

@@ -146,6 +146,11 @@ describe('mason keys rotate, embedded', () => {
       ),
     ).toEqual({ count: 40, under: [name] })
   })
+
+  testInAll('without a subcommand is a usage error', async () => {
+    const { code, stderr } = await runCli(['keys'], { cwd })
+    expect([code, stderr]).toEqual([2, expect.stringContaining('rotate')])
+  })
 })
 
 describe.skipIf(serversMissing)('mason keys rotate, served', () => {
@@ -186,5 +191,11 @@ describe.skipIf(serversMissing)('mason keys rotate, served', () => {
       await database.close()
       await servers.drop()
     }
+  })
+
+  testInAll('without a master key is an error of the settings', async () => {
+    const env = { DATABASE_URL: 'postgres://h/x' }
+    const { code, stderr } = await runCli(['keys', 'rotate'], { cwd: tmpdir(), env })
+    expect([code, stderr]).toEqual([2, expect.stringContaining('MASON_MASTER_KEY is missing')])
   })
 })

@@ -134,50 +134,62 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed whil
 })
 
 describe.skipIf(serversMissing !== null)(onServers('a server with MASON_LEARNING=off'), () => {
-  test('leaves ended runs to a memory worker, and the doctor warns while there is none', async () => {
-    const backend = await openOwnServers()
-    const running: Running[] = []
+  const running: Running[] = []
+  let backend: Backend
+  let database: Database
+  let env: Record<string, string>
+
+  beforeAll(async () => {
+    backend = await openOwnServers()
+    database = await backend.openDatabase()
     const { config } = backend
-    const env = {
+    env = {
       DATABASE_URL: config.database.kind === 'postgres' ? config.database.url : '',
       REDIS_URL: process.env.TEST_REDIS_URL ?? '',
       MASON_QUEUE_PREFIX: config.queuePrefix,
       MASON_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
       ...{ MASON_AUTH: 'off', MASON_LEARNING: 'off', LOG_LEVEL: 'error', PORT: '0' },
     }
-    const start = (...args: string[]) => {
-      const mason = startCli(args, { cwd: tmpdir(), env })
-      running.push(mason)
-      return mason
-    }
-    const database = await backend.openDatabase()
-    try {
-      const [, url = ''] = await start('serve').says(/listens on (http:\S+)/)
-      const { id: run_id } = await createClient({ url, token: 'none' }).submit({
-        prompt: 'My name is Clara Jensen. What is 10% of 300?',
-        user_id: 'clara',
-      })
-      await until('the run has ended', async () => (await count(database, 'distillations')) === 1)
-      await database.query(`UPDATE distillations SET created_at = now() - interval '2 minutes'`)
-      const { stdout, code } = await runCli(['doctor'], { cwd: tmpdir(), env })
-      expect(stdout).toMatch(
-        /warn +learning +ended runs are not learned from: 1, .*\n +-> start `.*memory-worker`/,
-      )
-      expect(code).toBe(0)
-      const learner = start('memory-worker')
-      await learner.says(/learns from ended runs/)
-      await until('it is learned from', async () => (await count(database, 'distillations')) === 0)
-      expect(
-        await count(
-          database,
-          `sessions s JOIN runs r USING (session_id) WHERE run_id = '${run_id}' AND s.summary <> ''`,
-        ),
-      ).toBe(1)
-    } finally {
-      for (const mason of running) mason.kill('SIGTERM')
-      await Promise.all(running.map(({ ended }) => ended))
-      await database.close()
-      await backend.drop()
-    }
+  })
+  afterAll(async () => {
+    for (const mason of running) mason.kill('SIGTERM')
+    await Promise.all(running.map(({ ended }) => ended))
+    await database?.close()
+    await backend?.drop()
+  })
+  const start = (...args: string[]) => {
+    const mason = startCli(args, { cwd: tmpdir(), env })
+    running.push(mason)
+    return mason
+  }
+
+  test('leaves ended runs to a memory worker, and the doctor warns while there is none', async () => {
+    const [, url = ''] = await start('serve').says(/listens on (http:\S+)/)
+    const { id: run_id } = await createClient({ url, token: 'none' }).submit({
+      prompt: 'My name is Clara Jensen. What is 10% of 300?',
+      user_id: 'clara',
+    })
+    await until('the run has ended', async () => (await count(database, 'distillations')) === 1)
+    await database.query(`UPDATE distillations SET created_at = now() - interval '2 minutes'`)
+    const { stdout, code } = await runCli(['doctor'], { cwd: tmpdir(), env })
+    expect(stdout).toMatch(
+      /warn +learning +ended runs are not learned from: 1, .*\n +-> start `.*memory-worker`/,
+    )
+    expect(code).toBe(0)
+    const learner = start('memory-worker')
+    await learner.says(/learns from ended runs/)
+    await until('it is learned from', async () => (await count(database, 'distillations')) === 0)
+    expect(
+      await count(
+        database,
+        `sessions s JOIN runs r USING (session_id) WHERE run_id = '${run_id}' AND s.summary <> ''`,
+      ),
+    ).toBe(1)
+  })
+
+  testInAll('the doctor is content once that worker has learned from them', async () => {
+    expect((await runCli(['doctor'], { cwd: tmpdir(), env })).stdout).toContain(
+      'ended runs are learned from in time',
+    )
   })
 })

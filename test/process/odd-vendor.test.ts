@@ -52,12 +52,12 @@ test('a vendor with an odd answer shape is added through the API alone, and a ru
     MASON_TOKEN: MASON_ADMIN_TOKEN,
     PARROT_KEY: parrotKey,
   })
-  const [, answer, proposed, format, read, model, tried, , run, usage] = printed
+  const [, answer, format, read, model, tried, , run, usage] = printed
   expect(json(answer)).toMatchObject({ status: 'spoken' })
-  expect(json(proposed)).toMatchObject({ parsed: { text: parrotWords('Good morning') }, built_in: null })
   expect(format).toMatch(/^fmt_/)
   expect(json(read)).toMatchObject({
     ok: true,
+    raw: json(answer),
     parsed: { text: parrotWords('Good morning'), finish: 'stop' },
   })
   expect(model).toMatch(/mod_[0-9a-f]{24}$/)

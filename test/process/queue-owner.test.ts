@@ -15,6 +15,7 @@ import { dropKeys } from '../support/drop-keys.ts'
 import { serversMissing } from '../support/processes.ts'
 import { until } from '../support/runs.ts'
 import { dropDatabase, runAsAdmin, urlOf } from '../support/setup-served.ts'
+import { inGate, testInAll } from '../support/tier.ts'
 
 /** Two Masons with a database each on one Redis, as processes. */
 
@@ -81,13 +82,20 @@ describe.skipIf(serversMissing !== null)(`two Masons on one Redis (${serversMiss
   test('a process whose database is not that of the prefix refuses to start and names both and the remedy', async () => {
     first = await start(own)
     expect(await owner()).toBe(ids[own])
-    for (const args of [['serve'], ['worker']]) {
+    for (const args of inGate(2, [['serve'], ['worker'], ['serve', '--role', 'api']])) {
       const { code, stderr } = await run(other, args)
       expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining(ids[own] ?? '')])
       expect(stderr).toContain(ids[other])
       expect(stderr).toContain('mason queue claim')
       expect(stderr).not.toMatch(/^\s+at /m)
     }
+    expect(await owner()).toBe(ids[own])
+  })
+
+  testInAll('a memory worker whose database is not that of the prefix refuses to start', async () => {
+    const script = 'workers/memory.worker.ts'
+    const { code, stderr } = await runCli([], { cwd, env: settings(other), script })
+    expect([code, stderr]).toEqual([2, expect.stringContaining('mason queue claim')])
     expect(await owner()).toBe(ids[own])
   })
 
@@ -134,8 +142,20 @@ describe.skipIf(serversMissing !== null)(`two Masons on one Redis (${serversMiss
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(ids[other] ?? '')])
   })
 
+  testInAll('the queue that is claimed again is as it was', async () => {
+    const { code, stdout } = await run(other, ['queue', 'claim'])
+    expect([code, stdout]).toEqual([0, expect.stringContaining('nothing has changed')])
+    expect(await owner()).toBe(ids[other])
+  })
+
   test('a claim without a queue to claim is refused with the remedy', async () => {
     const embedded = await runCli(['queue', 'claim'], { cwd, env: {} })
     expect([embedded.code, embedded.stderr]).toEqual([2, expect.stringContaining('set DATABASE_URL')])
+  })
+
+  testInAll('a claim while Redis is down is refused with the remedy', async () => {
+    const env = { ...settings(own), REDIS_URL: 'redis://127.0.0.1:1' }
+    const { code, stderr } = await runCli(['queue', 'claim'], { cwd, env })
+    expect([code, stderr]).toEqual([1, expect.stringContaining('start Redis there')])
   })
 })

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Running, runCli, startCli } from '../support/cli.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model/fake-model.ts'
 import { calling, say } from '../support/script.ts'
+import { testInAll } from '../support/tier.ts'
 
 let cwd: string
 let model: FakeModel
@@ -30,18 +31,20 @@ afterAll(async () => {
 })
 
 const runs = (...args: string[]) => runCli(['runs', ...args], { cwd })
-
-test('mason runs finds the running server by its data folder, and lists, shows, answers, cancels and retries', async () => {
+/** Sends a request to the server as its admin. */
+const call = async (method: string, path: string, json?: object): Promise<Response> => {
   const [url] = await server.says(/http:\/\/127\.0\.0\.1:\d+/)
   const [token] = await server.says(/mason_admin_[\w-]+/)
-  const submit = async (prompt: string): Promise<string> => {
-    const response = await fetch(`${url}/v1/runs/wait`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ prompt, user_id: 'ann' }),
-    })
-    return ((await response.json()) as { id: string }).id
-  }
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  return fetch(url + path, { method, headers, ...(json && { body: JSON.stringify(json) }) })
+}
+/** Waits for a run until it has ended or asks, and gives its id. */
+const submit = async (prompt: string): Promise<string> => {
+  const response = await call('POST', '/v1/runs/wait', { prompt, user_id: 'ann' })
+  return ((await response.json()) as { id: string }).id
+}
+
+test('mason runs finds the running server by its data folder, and lists, shows, answers, cancels and retries', async () => {
   expect((await runs('list')).stdout).toBe('no runs\n')
 
   say(model, {
@@ -57,9 +60,7 @@ test('mason runs finds the running server by its data folder, and lists, shows, 
   const wrong = await runs('answer', asking, 'green')
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('does not fit the question')])
   expect((await runs('answer', asking, '2')).stdout).toBe(`${asking} is answered and goes on\n`)
-  await fetch(`${url}/v1/runs/${asking}/events`, { headers: { authorization: `Bearer ${token}` } }).then(
-    (response) => response.text(),
-  )
+  await call('GET', `/v1/runs/${asking}/events`).then((response) => response.text())
   expect((await runs('show', asking)).stdout).toContain('answer: Blue it is.')
   expect((await runs('logs', asking)).stdout).toMatch(/planner[\s\S]*ask_user[\s\S]*end/)
   expect((await runCli(['trajectory', asking], { cwd })).stdout).toMatch(
@@ -80,6 +81,17 @@ test('mason runs finds the running server by its data folder, and lists, shows, 
   expect(json).toMatchObject({ id: retried, retry_of: failed, turn: 2 })
 })
 
+testInAll('mason runs refuses what the status of a run does not allow', async () => {
+  say(model, { planner: [{ text: 'Done.' }] })
+  const refused = await runs('retry', await submit('Do it'))
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('failed')])
+  say(model, { planner: [calling(['ask_user', { question: 'Sure?' }])] })
+  const cancelled = await submit('Ask me')
+  expect((await runs('cancel', cancelled)).stdout).toBe(`${cancelled} is cancelled\n`)
+  const gone = await runs('answer', cancelled, 'yes')
+  expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('no open question')])
+})
+
 test('mason webhooks lists what became of them, and sends one again under its id', async () => {
   const ids: unknown[] = []
   const receiver = createServer((request, response) => {
@@ -87,14 +99,6 @@ test('mason webhooks lists what became of them, and sends one again under its id
     response.writeHead(ids.length === 1 ? 410 : 204).end()
   }).listen(0, '127.0.0.1')
   await once(receiver, 'listening')
-  const [url] = await server.says(/http:\/\/127\.0\.0\.1:\d+/)
-  const [token] = await server.says(/mason_admin_[\w-]+/)
-  const call = (method: string, path: string, json: object): Promise<Response> =>
-    fetch(url + path, {
-      method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(json),
-    })
   await call('PATCH', '/admin/v1/businesses/default/webhook', { allow_private: true })
   say(model, { planner: [{ text: 'Done.' }] })
   const webhook_url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`
@@ -120,35 +124,38 @@ test('mason run is served by the running server', async () => {
   expect(url).toBeTruthy()
 })
 
-test('mason effects lists what is unknown, and settles it', async () => {
+const effects = (...args: string[]) => runCli(['effects', ...args], { cwd })
+/** A run that waits for an operator, since the shop hangs up on its order; and the effect that is unknown. */
+const orderUnknown = async () => {
   const receiver = createServer((request) => request.destroy()).listen(0, '127.0.0.1')
   await once(receiver, 'listening')
-  const [url] = await server.says(/http:\/\/127\.0\.0\.1:\d+/)
-  const [token] = await server.says(/mason_admin_[\w-]+/)
   const shop = `127.0.0.1:${(receiver.address() as AddressInfo).port}`
-  await fetch(`${url}/admin/v1/businesses/default`, {
-    method: 'PATCH',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ http_hosts: [{ host: shop, allow_private: true }] }),
-  })
-  const effects = (...args: string[]) => runCli(['effects', ...args], { cwd })
-  expect((await effects()).stdout).toBe('no side effects\n')
+  await call('PATCH', '/admin/v1/businesses/default', { http_hosts: [{ host: shop, allow_private: true }] })
   const order = { method: 'POST', url: `http://${shop}/orders`, body: 'x' }
   say(model, { planner: [calling(['http_request', order]), { text: 'Ordered.' }] })
-  const submitted = await fetch(`${url}/v1/runs`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ prompt: 'Order one', user_id: 'ann' }),
-  })
+  const submitted = await call('POST', '/v1/runs', { prompt: 'Order one', user_id: 'ann' })
   const { id } = (await submitted.json()) as { id: string }
   await expect.poll(async () => (await effects()).stdout, { timeout: 30_000 }).toContain(id)
   const [effect] = /^[0-9a-f]{64}/m.exec((await effects('list')).stdout) ?? ['none']
+  receiver.close()
+  return { id, effect }
+}
+
+test('mason effects lists what is unknown, and settles it', async () => {
+  expect((await effects()).stdout).toBe('no side effects\n')
+  const { id, effect } = await orderUnknown()
   const { code, stderr } = await effects('resolve', effect)
   expect([code, stderr]).toEqual([2, expect.stringContaining('--took-place')])
   const settled = await effects('resolve', effect, '--took-place', 'yes')
   expect(settled.stdout).toBe(`${effect} is succeeded; run ${id} goes on unless it has ended\n`)
   await expect.poll(async () => (await runs('show', id)).stdout).toContain('answer: Ordered.')
-  receiver.close()
+})
+
+testInAll('mason effects settles nothing twice', async () => {
+  const { effect } = await orderUnknown()
+  expect((await effects('resolve', effect, '--took-place', 'yes')).code).toBe(0)
+  const again = await effects('resolve', effect, '--took-place', 'no')
+  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('settled before')])
 })
 
 test('mason runs says what is wrong with a run that is not there', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { openShopper, readBooks, startSampleAgents } from '../support/sample-agents.ts'
+import { openShopper, startSampleAgents } from '../support/sample-agents.ts'
 
 test('a payment that a kill cuts off is made once after the restart, and its answer can be looked up', async () => {
   const agents = await startSampleAgents({}, true)
@@ -11,13 +11,13 @@ test('a payment that a kill cuts off is made once after the restart, and its ans
   const messageId = randomUUID()
   const lost = shopper.answer(purchase, id, '123', { messageId }).catch(() => 'lost')
   await expect
-    .poll(() => readBooks<{ state: string }>(agents, 'merchant', 'orders').map(({ state }) => state))
+    .poll(() => agents.merchant.list<{ state: string }>('orders').map(({ state }) => state))
     .toEqual(['paying'])
   await agents.merchant.restart()
   expect(await lost).toBe('lost')
   agents.processor.signal('SIGCONT')
   await agents.processor.restart()
-  await expect.poll(() => readBooks(agents, 'processor', 'payments')).toMatchObject([{ state: 'paid' }])
+  await expect.poll(() => agents.processor.list('payments')).toMatchObject([{ state: 'paid' }])
   await expect.poll(async () => (await shopper.peers.merchant.get(id)).state).toBe('completed')
   const body = { jsonrpc: '2.0', id: 1, method: 'ListTasks', params: { contextId: purchase.contextId } }
   const response = await fetch(`${agents.merchant.url}/a2a`, {
@@ -28,5 +28,5 @@ test('a payment that a kill cuts off is made once after the restart, and its ans
   }
   const found = result.tasks.find(({ history }) => history.some((one) => one.messageId === messageId))
   expect(found?.id).toBe(id)
-  expect(readBooks(agents, 'processor', 'payments')).toMatchObject([{ state: 'paid' }])
+  expect(agents.processor.list('payments')).toMatchObject([{ state: 'paid' }])
 })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Running, runCli, startCli } from '../support/cli.ts'
 import { openOwnServers, serversMissing } from '../support/processes.ts'
-import { isGate } from '../support/tier.ts'
+import { inGate } from '../support/tier.ts'
 
 let cwd: string
 /** A server that takes connections and says nothing. */
@@ -70,19 +70,15 @@ test('Ctrl-C while a start opens an embedded database ends it at once, and the n
 })
 
 describe('a start that waits', () => {
-  const commands: [args: string[], signal: NodeJS.Signals][] = [
+  const commands = inGate<[args: string[], signal: NodeJS.Signals]>(3, [
     [['serve'], 'SIGTERM'],
     [['dev'], 'SIGINT'],
     [['doctor'], 'SIGINT'],
-    ...(isGate
-      ? []
-      : ([
-          [['worker'], 'SIGTERM'],
-          [['run', 'hello'], 'SIGINT'],
-          [['migrate'], 'SIGTERM'],
-          [['keys', 'rotate'], 'SIGTERM'],
-        ] as [string[], NodeJS.Signals][])),
-  ]
+    [['worker'], 'SIGTERM'],
+    [['run', 'hello'], 'SIGINT'],
+    [['migrate'], 'SIGTERM'],
+    [['keys', 'rotate'], 'SIGTERM'],
+  ])
 
   test('for a database that does not answer is ended by a signal at once', async () => {
     const ends = await Promise.all(
@@ -109,15 +105,18 @@ describe('a start that waits', () => {
       try {
         const { database } = backend.config
         const url = database.kind === 'postgres' ? database.url : ''
+        const names = inGate(1, ['serve', 'worker'])
         const ends = await Promise.all(
-          commands.slice(0, 1).map(([args, signal]) =>
-            interrupted(args, signal, (address) => ({
+          names.map((name) =>
+            interrupted([name], 'SIGTERM', (address) => ({
               DATABASE_URL: url,
               REDIS_URL: `redis://${address}`,
             })),
           ),
         )
-        expect(ends).toMatchObject([{ code: 130, stderr: 'mason: cancelled by SIGTERM\n' }])
+        expect(ends).toEqual(
+          names.map((name) => ({ args: [name], code: 130, stderr: 'mason: cancelled by SIGTERM\n' })),
+        )
       } finally {
         await backend.drop()
       }
@@ -127,10 +126,13 @@ describe('a start that waits', () => {
 
 test('a data folder that cannot be created ends the start with its reason', async () => {
   const env = { DATA_DIR: '/proc/nowhere/mason', PORT: '0' }
-  const ends = await Promise.all([
-    runCli(['serve'], { cwd, env }),
-    runCli(['migrate'], { cwd, env: { DATA_DIR: '/dev/null/mason' } }),
+  const starts = inGate(2, [
+    { args: ['serve'], env },
+    { args: ['migrate'], env: { DATA_DIR: '/dev/null/mason' } },
+    { args: ['run', 'hello'], env },
+    { args: ['migrate'], env },
   ])
+  const ends = await Promise.all(starts.map((start) => runCli(start.args, { cwd, env: start.env })))
   for (const { code, stderr } of ends) {
     expect(stderr).toMatch(/DATA_DIR.*\/(proc\/nowhere|dev\/null)/)
     expect(stderr).toContain('-> ')

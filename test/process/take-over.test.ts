@@ -5,7 +5,7 @@ import { dialogueExamples, repliesOf } from '../support/dialogue-examples.ts'
 import { serversMissing, type WorkerProcess } from '../support/processes.ts'
 import { calling, say } from '../support/script.ts'
 import { deadline } from '../support/test-runtime.ts'
-import { isGate, testInAll } from '../support/tier.ts'
+import { testInAll } from '../support/tier.ts'
 import { expectWhole, onServers, useWorld } from './servers.ts'
 
 describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), () => {
@@ -68,71 +68,66 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), (
     ['b', 'gate_read'],
     ['c', 'gate_look'],
   ] as const
-  test.each([1])(
-    'after call %i of three that run together: another makes the missing ones only',
-    async (done) => {
-      const { model, gate } = world
-      gate.onKnock(() => ({ hold: true }))
-      say(model, {
-        planner: [calling(...parallel.map(([key, tool]) => knock(key, tool))), { text: 'All three.' }],
-      })
-      const first = await world.startWorker()
-      const runId = await world.submit('Three at once')
-      const followed = world.follow(runId)
-      await gate.waitsFor(['a', 'b', 'c'])
-      const [key, tool] = parallel[done] ?? parallel[0]
-      gate.release(key)
-      await followed.acted(tool, done)
-      await world.startWorker()
-      await die(first, runId)
-      const missing = parallel.map(([one]) => one).filter((one) => one !== key)
-      await gate.knocked(5)
-      await gate.waitsFor(missing)
-      gate.release()
-      const { run, state } = await world.finish(runId)
-      expect(run.answer).toBe('All three.')
-      expect(knocks()).toEqual(Object.fromEntries(parallel.map(([one]) => [one, one === key ? 1 : 2])))
-      const calls = (state.action_history[0] ?? []).flatMap(({ result }) =>
-        result.call ? [result.call] : [],
-      )
-      expect(calls.map((call) => (call as { index: number }).index).sort()).toEqual([0, 1, 2])
-      expect(model.requests('planner')).toHaveLength(2)
-      expectWhole(await followed.ended)
-    },
-  )
+  test('after call 1 of three that run together: another makes the missing ones only', async () => {
+    const done = 1
+    const { model, gate } = world
+    gate.onKnock(() => ({ hold: true }))
+    say(model, {
+      planner: [calling(...parallel.map(([key, tool]) => knock(key, tool))), { text: 'All three.' }],
+    })
+    const first = await world.startWorker()
+    const runId = await world.submit('Three at once')
+    const followed = world.follow(runId)
+    await gate.waitsFor(['a', 'b', 'c'])
+    const [key, tool] = parallel[done] ?? parallel[0]
+    gate.release(key)
+    await followed.acted(tool, done)
+    await world.startWorker()
+    await die(first, runId)
+    const missing = parallel.map(([one]) => one).filter((one) => one !== key)
+    await gate.knocked(5)
+    await gate.waitsFor(missing)
+    gate.release()
+    const { run, state } = await world.finish(runId)
+    expect(run.answer).toBe('All three.')
+    expect(knocks()).toEqual(Object.fromEntries(parallel.map(([one]) => [one, one === key ? 1 : 2])))
+    const calls = (state.action_history[0] ?? []).flatMap(({ result }) => (result.call ? [result.call] : []))
+    expect(calls.map((call) => (call as { index: number }).index).sort()).toEqual([0, 1, 2])
+    expect(model.requests('planner')).toHaveLength(2)
+    expectWhole(await followed.ended)
+  })
 
   // one write of a worker that died is above
-  test.each(isGate ? [] : [1])(
-    'after call %i of three in order: another goes on with the next',
-    async (done) => {
-      const { model, gate } = world
-      const keys = ['one', 'two', 'three']
-      gate.onKnock(() => ({ hold: true }))
-      say(model, {
-        planner: [calling(...keys.map((key) => knock(key, 'gate_write'))), { text: 'In order.' }],
-        reflection: [{ text: '{"is_sufficient":true}' }],
-      })
-      const first = await world.startWorker()
-      const runId = await world.submit('One after the other')
-      const followed = world.follow(runId)
-      for (const [at, key] of keys.slice(0, done).entries()) {
-        await gate.waitsFor([key])
-        gate.release(key)
-        await followed.acted('gate_write', at)
-      }
-      await gate.waitsFor(keys.slice(done, done + 1))
-      await world.startWorker()
-      await die(first, runId)
-      await gate.knocked(done + 2)
-      gate.onKnock(() => ({}))
-      gate.release()
-      const { run } = await world.finish(runId)
-      expect(run.answer).toBe('In order.')
-      expect(knocks()).toEqual(Object.fromEntries(keys.map((key, at) => [key, at === done ? 2 : 1])))
-      expect(new Set(gate.knocks.map(({ effect }) => effect)).size).toBe(3)
-      expectWhole(await followed.ended)
-    },
-  )
+  testInAll('after call 1 of three in order: another goes on with the next', async () => {
+    const done = 1
+    const { model, gate } = world
+    const keys = ['one', 'two', 'three']
+    gate.onKnock(() => ({ hold: true }))
+    say(model, {
+      planner: [calling(...keys.map((key) => knock(key, 'gate_write'))), { text: 'In order.' }],
+      reflection: [{ text: '{"is_sufficient":true}' }],
+    })
+    const first = await world.startWorker()
+    const runId = await world.submit('One after the other')
+    const followed = world.follow(runId)
+    for (const [at, key] of keys.slice(0, done).entries()) {
+      await gate.waitsFor([key])
+      gate.release(key)
+      await followed.acted('gate_write', at)
+    }
+    await gate.waitsFor(keys.slice(done, done + 1))
+    await world.startWorker()
+    await die(first, runId)
+    await gate.knocked(done + 2)
+    gate.onKnock(() => ({}))
+    gate.release()
+    const { run } = await world.finish(runId)
+    expect(run.answer).toBe('In order.')
+    expect(knocks()).toEqual(Object.fromEntries(keys.map((key, at) => [key, at === done ? 2 : 1])))
+    expect(new Set(gate.knocks.map(({ effect }) => effect)).size).toBe(3)
+    expectWhole(await followed.ended)
+  })
+
   test('while its run waits: the wait ends while no worker is up, and the next one goes on from there', async () => {
     say(world.model, { planner: [calling(['gate_wait', { waits: [{ ref: 'job' }] }]), { text: 'Done.' }] })
     const first = await world.startWorker()

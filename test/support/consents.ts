@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
+import { authorizeCart } from '../../examples/ap2/authorize-cart.ts'
 import type { ConsentRequest } from '../../src/payments/consent/content.ts'
-import { authorizeCart } from '../../src/payments/mandates/tokens/authorizations.ts'
 import { hashText } from '../../src/payments/mandates/tokens/encoding.ts'
 import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
 import type { SigningKey } from '../../src/payments/mandates/tokens/keys.ts'

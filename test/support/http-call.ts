@@ -24,8 +24,6 @@ const formatOf = (input: FormatInput): FormatView => ({
   ...input,
   id: 'fmt_0123456789abcdef01234567',
   built_in: false,
-  status: 'active',
-  faults: [],
   created_at: '2026-01-01T00:00:00.000Z',
   updated_at: '2026-01-01T00:00:00.000Z',
 })

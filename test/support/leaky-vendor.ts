@@ -110,9 +110,9 @@ export const waits: ReadonlySet<string> = new Set(['a stall', 'silence'])
 
 export type LeakyVendor = AsyncDisposable & {
   url: string
-  /** What it answers from now on: a fault by name. */
-  fault: string
-  /** The fault and the first part of the path of each request so far: `500 chat`. */
+  /** What it answers from now on: one of `leaks`, by name. */
+  leak: string
+  /** The leak and the first part of the path of each request so far: `500 chat`. */
   seen: Set<string>
 }
 
@@ -129,9 +129,9 @@ export const startLeakyVendor = async (): Promise<LeakyVendor> => {
       const [, way = ''] = (request.url ?? '').split(/[/?]/)
       // this one is careless only when it is asked what became of a job
       if (way === 'poll' && request.method === 'POST') return void json(response, 200, { id: 'job' })
-      seen.add(`${vendor.fault} ${way}`)
+      seen.add(`${vendor.leak} ${way}`)
       const sent = { said: `${mark} ${credentials.join(' and ')} ${mark}`, key: credentials[0] ?? '' }
-      void leaks[vendor.fault]?.(sent, response)
+      void leaks[vendor.leak]?.(sent, response)
     })
   })
   await new Promise<void>((resolve, reject) => {
@@ -139,7 +139,7 @@ export const startLeakyVendor = async (): Promise<LeakyVendor> => {
   })
   const vendor: LeakyVendor = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    fault: '',
+    leak: '',
     seen,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()

@@ -1,6 +1,9 @@
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 
+/** True in `npm test`, which leaves out what a cheaper test says as well. Alone, and in `npm run test:all`, all tests of a file run. */
+export const isGate = process.env.MASON_TEST_TIER === 'gate'
+
 /** The marks that a test file may have in the comments above its first line of code, one a line: `// tier: all`. */
 const marks = {
   /** Only `npm run test:all` runs it. */

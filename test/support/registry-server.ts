@@ -2,7 +2,6 @@ import { createTokens } from '../../src/accounts/tokens.ts'
 import { createUserAccounts } from '../../src/accounts/users.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
-import { checkFormat } from '../../src/models/formats/format-check.ts'
 import type { Registry } from '../../src/models/ports/model-ports.ts'
 import type { RegistryOptions } from '../../src/models/registry/live-registry.ts'
 import { createRegistryAdmin } from '../../src/models/registry/registry-admin.ts'
@@ -38,7 +37,7 @@ export const startRegistryServer = async (
   const backend = await openBackend()
   const database = await backend.openDatabase()
   const options = await registryOptions(database, {
-    formats: { builtIn: [builtInFormat], check: checkFormat },
+    formats: [builtInFormat],
     ...more,
   })
   const registry = await openTestRegistry(database, options)

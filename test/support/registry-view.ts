@@ -10,7 +10,6 @@ import type {
   VendorEntry,
 } from '../../src/models/ports/model-ports.ts'
 import type { ModelChoice } from '../../src/models/routing/model-chooser.ts'
-import type { FormatView } from '../../src/models/schemas/response-format.ts'
 
 /** Entries of a registry view, made by hand. */
 
@@ -63,20 +62,6 @@ export const key = (id: string, vendor_id: string, more: Partial<KeyEntry> = {})
   grants: [],
   secret: new Secret(`sk-${id}`),
   error: null,
-  ...more,
-})
-
-export const format = (name: string, more: Partial<FormatView> = {}): FormatView => ({
-  id: `fmt_${name}`,
-  name,
-  category: 'text',
-  paths: { text: 'text' },
-  samples: [],
-  built_in: false,
-  status: 'active',
-  faults: [],
-  created_at: '2026-01-01T00:00:00.000Z',
-  updated_at: '2026-01-01T00:00:00.000Z',
   ...more,
 })
 

@@ -32,7 +32,7 @@ export const registryOptions = async (
   masterKeys: createMasterKeys(newMasterKey()),
   openai: null,
   builtIn: offlineEntry,
-  formats: { builtIn: [], check: () => [] },
+  formats: [],
   onSecret: () => {},
   hints: more.hints ?? (await localHints()),
   clock: systemClock,

@@ -44,10 +44,6 @@ export const startSampleAgents = async (
   return agents
 }
 
-/** Rows of the books of an agent. */
-export const readBooks = <Row extends object>(agents: Agents, agent: AgentName, table: string): Row[] =>
-  agents[agent].list<Row>(table)
-
 export type Version = '1.0' | '0.3'
 const open = (version: Version, url: string): Promise<Peer> => {
   const options = { cardUrl: `${url}/`, fetchImpl: fetch, extensions: currentAp2Uris }

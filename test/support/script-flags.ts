@@ -32,15 +32,21 @@ export const preferBuild = (): void => {
     )
 }
 
-/** Whether the build is there and no source is newer. */
+/** What `npm run build` reads. */
+const inputs = [
+  ...['src', 'workers', 'migrations', 'scripts', 'package.json', 'package-lock.json'],
+  ...['tsconfig.json', 'tsconfig.build.json'],
+]
+
+/** Whether the last build ended, and nothing it read was changed, added or removed since it began. */
 export const isBuildNew = (): boolean => {
-  const built = join(root, 'dist/src/cli.js')
-  return existsSync(built) && newestIn(join(root, 'src')) < statSync(built).mtimeMs
+  const built = join(root, 'dist/built')
+  return existsSync(built) && inputs.every((path) => newestIn(join(root, path)) < statSync(built).mtimeMs)
 }
 
-const newestIn = (folder: string): number =>
-  Math.max(
-    ...readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(
-      (path) => statSync(join(folder, path)).mtimeMs,
-    ),
-  )
+/** Of a file, or of a folder and all below it: a folder changes when an entry of it goes. */
+const newestIn = (path: string): number => {
+  const stat = statSync(path)
+  if (!stat.isDirectory()) return stat.mtimeMs
+  return Math.max(stat.mtimeMs, ...readdirSync(path).map((name) => newestIn(join(path, name))))
+}

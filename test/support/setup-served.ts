@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { seedBuiltInRegistry } from '../../src/app/seed-database.ts'
+import { seedDatabase } from '../../src/app/seed-database.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 
 /** The server's own database, in which others are made and dropped. */
@@ -43,7 +43,7 @@ export default async (project: TestProject) => {
   const { migrateServed } = await import('./served-logins.ts')
   await migrateServed(urlOf(name))
   const database = openPostgresDatabase({ url: urlOf(name) })
-  await seedBuiltInRegistry(database)
+  await seedDatabase(database)
   await database.close()
   project.provide('template', name)
   return () => dropDatabase(name)

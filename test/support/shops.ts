@@ -1,4 +1,4 @@
-import { authorizeCart } from '../../src/payments/mandates/tokens/authorizations.ts'
+import { authorizeCart } from '../../examples/ap2/authorize-cart.ts'
 import { hashText, type JsonObject } from '../../src/payments/mandates/tokens/encoding.ts'
 import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
 import { ap2Texts as texts } from '../../src/state/ap2-wire.ts'

@@ -1,7 +1,11 @@
 import { test } from 'vitest'
+import { isGate } from './marks.ts'
 
-/** True in `npm test`, which leaves out what a cheaper test says as well. Alone, and in `npm run test:all`, all tests of a file run. */
-export const isGate = process.env.MASON_TEST_TIER === 'gate'
+export { isGate }
+
+/** These rows; in the gate only the first so many. */
+export const inGate = <Row>(count: number, rows: readonly Row[]): readonly Row[] =>
+  isGate ? rows.slice(0, count) : rows
 
 /** A test that the gate leaves out. A whole file is left out by its mark. */
 export const testInAll = (title: string, run: () => Promise<unknown>): void => {

@@ -187,7 +187,10 @@ const traversals = async (): Promise<Sample[]> =>
 
 /** Names and addresses of files that a request may not have, or that must do no harm. */
 const names = (): HttpInput[] => {
-  const odd = ['../a', '..\\a', '/etc/passwd', 'a/b', 'a\u0000', 'a\nb', '\ud800', '', 'x'.repeat(256)]
+  const odd = [
+    ...['../a', '..\\a', '/etc/passwd', 'a//b', 'a/', 'a/../b', './a'],
+    ...['a\u0000', 'a\nb', '\ud800', '', 'x'.repeat(256)],
+  ]
   const harmless = [
     '__proto__',
     'constructor',
@@ -198,6 +201,7 @@ const names = (): HttpInput[] => {
     '$(id)',
     '%00',
     'CON',
+    'a/b',
     'a\u202eb',
     ' ',
   ]

@@ -1,4 +1,4 @@
-import { wakeUpJobName, wakeUpQueueName } from '../../../src/infra/queue/queues.ts'
+import { wakeUpJobName, wakeUpQueueName } from '../../../src/infra/queue/jobs.ts'
 import type { FuzzJob } from '../../fuzz/jobs.ts'
 import type { JobInput, Target } from '../input.ts'
 

@@ -167,18 +167,7 @@ const formats = (): HttpInput[] => {
       JSON.parse(`${'['.repeat(95)}${']'.repeat(95)}`),
       fieldsNamed(50_000),
       'x'.repeat(2_000_000),
-    ].map(
-      (raw, at): HttpInput => ({
-        kind: 'http',
-        name: `a format inferred from ${at}`,
-        as: 'admin',
-        method: 'POST',
-        path: '/admin/v1/response-formats/infer',
-        body: json({ raw, category: 'text' }),
-        status: 'handled',
-        withinMs: 5000,
-      }),
-    ),
+    ].map((raw, at) => post(`the sample ${at}`, { samples: [{ raw, expected: { text: 'x' } }] })),
   ]
 }
 

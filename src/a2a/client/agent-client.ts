@@ -53,7 +53,9 @@ const listExtensions = ({ capabilities }: AgentCard, roles: readonly string[]): 
 
 const open = async ({ row, ...target }: AgentTarget, signal: AbortSignal, beforeSend?: () => void) => {
   const { fetchImpl, exchange } = createEgressFetch({
-    ...{ ...target, signal, allowPrivate: row.allow_private },
+    ...target,
+    signal,
+    allowPrivate: row.allow_private,
     ...(beforeSend && { beforeSend }),
   })
   const options = { fetchImpl, legacyCompat: { enabled: true } }
@@ -74,21 +76,36 @@ const open = async ({ row, ...target }: AgentTarget, signal: AbortSignal, before
 
 const noMore = { metadata: undefined, filename: '', mediaType: '' }
 const toMessage = ({ parts, context_id, task_id }: AgentMessage, messageId: string): Message => ({
-  ...{ messageId, role: Role.ROLE_USER, contextId: context_id ?? '', taskId: task_id ?? '' },
+  messageId,
+  role: Role.ROLE_USER,
+  contextId: context_id ?? '',
+  taskId: task_id ?? '',
   parts: parts.map((part) => ({
     content: 'text' in part ? { $case: 'text', value: part.text } : { $case: 'data', value: part.data },
     ...noMore,
   })),
-  ...{ metadata: undefined, extensions: [], referenceTaskIds: [] },
+  metadata: undefined,
+  extensions: [],
+  referenceTaskIds: [],
 })
 
 /** The address says which message it is about, and a push is nothing but a reason to look: it needs no token. */
 const toPushConfig = (url: string): TaskPushNotificationConfig => ({
-  ...{ id: '', taskId: '', tenant: '', url, token: '', authentication: undefined },
+  id: '',
+  taskId: '',
+  tenant: '',
+  url,
+  token: '',
+  authentication: undefined,
 })
 
 const refused = (agent: string, reason: string): AgentReply => ({
-  ...{ agent, task_id: null, context_id: null, state: 'rejected', texts: [reason.slice(0, 2000)], data: [] },
+  agent,
+  task_id: null,
+  context_id: null,
+  state: 'rejected',
+  texts: [reason.slice(0, 2000)],
+  data: [],
   push_id: null,
 })
 
@@ -189,8 +206,14 @@ export const findMessage = async (
   for (let page = 1, pageToken = ''; ; page++) {
     const { tasks, nextPageToken } = await client.listTasks(
       {
-        ...{ tenant: '', contextId: context_id ?? '', status: 0, pageSize, pageToken, historyLength },
-        ...{ statusTimestampAfter: undefined, includeArtifacts: true },
+        tenant: '',
+        contextId: context_id ?? '',
+        status: 0,
+        pageSize,
+        pageToken,
+        historyLength,
+        statusTimestampAfter: undefined,
+        includeArtifacts: true,
       },
       request,
     )

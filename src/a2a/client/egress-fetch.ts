@@ -53,7 +53,9 @@ export const createEgressFetch = ({
       method: init.method ?? 'GET',
       headers: { ...Object.fromEntries(new Headers(init.headers)), ...toLowerNames(headers) },
       body: typeof init.body === 'string' ? init.body : null,
-      ...{ signal, allowPrivate, maxRedirects: 0 },
+      signal,
+      allowPrivate,
+      maxRedirects: 0,
       beforeSend() {
         beforeSend?.()
         exchange.isSent = true

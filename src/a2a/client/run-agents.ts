@@ -67,7 +67,8 @@ export const createCardReader =
     const { readAgentCard } = await import('./agent-cards.ts')
     const filled = await fillSecretHeaders(options, sql, businessId, headers)
     return readAgentCard(options.egress, card_url, {
-      ...{ allowPrivate: allow_private, headers: filled },
+      allowPrivate: allow_private,
+      headers: filled,
       redact: options.scrubber.text,
     })
   }
@@ -92,7 +93,12 @@ const toReply = (value: Json): AgentReply => {
   const parsed = replySchema.safeParse(value)
   if (parsed.success) return parsed.data
   return {
-    ...{ agent: '', task_id: null, context_id: null, state: 'completed', data: [], push_id: null },
+    agent: '',
+    task_id: null,
+    context_id: null,
+    state: 'completed',
+    data: [],
+    push_id: null,
     texts: ['An operator confirmed that the agent got the message. Its answer is not known.'],
   }
 }

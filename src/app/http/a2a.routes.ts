@@ -61,14 +61,19 @@ const sendRpcError = (error: unknown, request: FastifyRequest, reply: FastifyRep
   void reply.code(200).send({ jsonrpc: '2.0', id: null, error: { code: rpcCodes[code], message } })
 }
 
-const sendRestError = async (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+/** It returns the reply, as every async handler must: one that returns before the response is out sends a second one. */
+const sendRestError = async (
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> => {
   if (!isBodyError(error)) {
     sendProblem(error, request, reply)
-    return
+    return reply
   }
   const { '*': path = '' } = request.params as { '*'?: string }
   const { status, body } = (await load()).toBodyError(path, error)
-  void reply.code(status).type('application/json').send(JSON.stringify(body))
+  return reply.code(status).type('application/json').send(JSON.stringify(body))
 }
 
 /** The agent of each business for other agents, by the A2A protocol: JSON-RPC and HTTP, versions 1.0 and 0.3. */
@@ -77,10 +82,7 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
     const row = (await runtime.admin.agentCards.read(businessId)) ?? throwNoCard(businessId)
     const { toAgentCard } = await load()
     const { card, ...served } = row
-    return {
-      card: toAgentCard(card, businessId, runtime.publicOrigin),
-      ...{ scenario: card.scenario, ...served },
-    }
+    return { card: toAgentCard(card, businessId, runtime.publicOrigin), scenario: card.scenario, ...served }
   }
 
   /** Answers a request of another agent. What is no error of the protocol is a problem, as everywhere. */
@@ -97,10 +99,16 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
     let failure: { error: unknown } | null = null
     try {
       const result = await handle({
-        ...{ business: runtime.of(businessId), businessId, pushes: runtime.agentPushes },
+        business: runtime.of(businessId),
+        businessId,
+        pushes: runtime.agentPushes,
         caller:
           principal?.kind === 'token' ? (principal.token_id ?? 'token') : (principal?.kind ?? 'anonymous'),
-        ...{ card, scenario, extensions: readExtensions(headers), entry: toEntry(request, reply), signal },
+        card,
+        scenario,
+        extensions: readExtensions(headers),
+        entry: toEntry(request, reply),
+        signal,
         onError: (error) => {
           failure = { error }
         },
@@ -136,8 +144,10 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
     const seconds = Math.floor(updated_at.getTime() / 1000) + Number(Object.keys(known).length > 0)
     const modified = new Date(seconds * 1000).toUTCString()
     reply.headers({
-      ...{ 'cache-control': `public, max-age=${isCurrent ? 60 : 1}`, vary: 'A2A-Version' },
-      ...{ etag, 'last-modified': modified },
+      'cache-control': `public, max-age=${isCurrent ? 60 : 1}`,
+      vary: 'A2A-Version',
+      etag,
+      'last-modified': modified,
     })
     const { 'if-none-match': tags, 'if-modified-since': since } = headers
     // a time of another card is no time of this one, also where it is later
@@ -149,7 +159,8 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
     description: `In the version that the header A2A-Version names; without it, that of 1.0. ${reference}`,
     responses: {
       200: {
-        ...{ description: 'The card', schema: cardSchema },
+        description: 'The card',
+        schema: cardSchema,
         headers: {
           etag: 'Of the card in this version',
           'last-modified': 'When it, or its signatures, changed',

@@ -8,7 +8,16 @@ const describe = createDocs('runs')
 
 const { user_id, session_id, status, from, to, finish_reason, error, node, model, q } = runsQuery.shape
 const filterSchema = z.strictObject({
-  ...{ user_id, session_id, status, from, to, finish_reason, error, node, model, q },
+  user_id,
+  session_id,
+  status,
+  from,
+  to,
+  finish_reason,
+  error,
+  node,
+  model,
+  q,
   metadata: z
     .record(z.string().max(200), z.string().max(2000))
     .describe('Members of the metadata, which all must match')

@@ -42,7 +42,10 @@ const registrationSchema = z
     description: 'RegistrationResponseJSON of WebAuthn',
     examples: [
       {
-        ...{ id: 'Zm9v', rawId: 'Zm9v', type: 'public-key', clientExtensionResults: {} },
+        id: 'Zm9v',
+        rawId: 'Zm9v',
+        type: 'public-key',
+        clientExtensionResults: {},
         response: { clientDataJSON: 'e30', attestationObject: 'oA' },
       },
     ],

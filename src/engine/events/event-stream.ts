@@ -186,7 +186,9 @@ export const createSnapshotFilter = () => {
         const run = followed.get(run_id)
         if (!run) continue
         const snapshot = {
-          ...{ run_id, turn, status },
+          run_id,
+          turn,
+          status,
           ...(retry_at && { retry_at, retry_reason }),
           ...(operator_request && { operator_request }),
         }

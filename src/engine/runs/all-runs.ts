@@ -58,7 +58,10 @@ export const listAllRuns = async (
   const { rows: businesses } = await reader.transaction(
     (sql) =>
       sql.query<{ tenant: string; moment: Date; at: string }>(businessesStatement, [
-        ...[after?.at ?? null, after?.id ?? null, from ?? null, to ?? null],
+        after?.at ?? null,
+        after?.id ?? null,
+        from ?? null,
+        to ?? null,
       ]),
     { pipelined: true },
   )

@@ -6,17 +6,21 @@ import type { RunFence } from './claim.ts'
 export type FinalEntry = LogEntry & { outcome: Outcome; result: RunResult }
 
 const common = {
-  ...{
-    tenant: 'text',
-    run_id: 'text',
-    epoch: 'int',
-    seq: 'int',
-    attempt_id: 'text',
-    body: 'text',
-    patch: 'text',
-  },
-  ...{ worked_ms: 'bigint', prompt_tokens: 'bigint', completion_tokens: 'bigint', total_tokens: 'bigint' },
-  ...{ visit_id: 'text', ms: 'int', worker: 'text', prompt_sha256: 'text' },
+  tenant: 'text',
+  run_id: 'text',
+  epoch: 'int',
+  seq: 'int',
+  attempt_id: 'text',
+  body: 'text',
+  patch: 'text',
+  worked_ms: 'bigint',
+  prompt_tokens: 'bigint',
+  completion_tokens: 'bigint',
+  total_tokens: 'bigint',
+  visit_id: 'text',
+  ms: 'int',
+  worker: 'text',
+  prompt_sha256: 'text',
 }
 const ending = { ...common, status: 'text', finish_reason: 'text', result: 'text' }
 
@@ -42,13 +46,19 @@ export const toAppendRow = (fence: RunFence, entry: LogEntry | FinalEntry): Appe
   const { tenant, run_id, epoch, worker_id } = fence
   const { seq, attempt_id, body, patch, usage, visit, worked_ms, effect } = entry
   const row = {
-    ...{ tenant, run_id, epoch, seq, attempt_id, body, patch, worked_ms: Math.round(worked_ms), ...usage },
-    ...{
-      visit_id: visit.id,
-      ms: Math.round(visit.ms),
-      worker: worker_id ?? null,
-      prompt_sha256: visit.prompt_sha256,
-    },
+    tenant,
+    run_id,
+    epoch,
+    seq,
+    attempt_id,
+    body,
+    patch,
+    worked_ms: Math.round(worked_ms),
+    ...usage,
+    visit_id: visit.id,
+    ms: Math.round(visit.ms),
+    worker: worker_id ?? null,
+    prompt_sha256: visit.prompt_sha256,
   }
   if (!('outcome' in entry)) {
     if (!effect) return { kind: 'append', row }

@@ -19,11 +19,12 @@ const batchSize = 8
 /** When a job goes on that a quota, a budget or the database holds up. */
 const retryMs = 10_000
 
+// materialized, or a join may ask for the oldest again at each row, and claim all of them
 const claimStatement = `
+  WITH pick AS MATERIALIZED (SELECT tenant, job_id FROM bulk_jobs WHERE status IN ('queued', 'running') AND due_at <= clock_timestamp()
+    ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
   UPDATE bulk_jobs j SET status = 'running', claims = claims + 1, due_at = clock_timestamp() + $1::int * interval '1 millisecond'
-  FROM (SELECT tenant, job_id FROM bulk_jobs WHERE status IN ('queued', 'running') AND due_at <= clock_timestamp()
-    ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED) pick
-  WHERE j.tenant = pick.tenant AND j.job_id = pick.job_id
+  FROM pick WHERE j.tenant = pick.tenant AND j.job_id = pick.job_id
   RETURNING j.tenant, j.job_id, j.action, j.reason, j.token_id, j.claims`
 
 const ownSql = `WHERE tenant = $1 AND job_id = $2 AND claims = $3 AND status = 'running'`

@@ -13,6 +13,9 @@ export type RunFence = RunKey & {
 /** The first three values of every fenced statement. */
 export const toFenceValues = ({ tenant, run_id, epoch }: RunFence) => [tenant, run_id, epoch] as const
 
+/** The same for a statement with names. */
+export const toNamedFence = ({ tenant, run_id, epoch }: RunFence) => ({ tenant, run_id, epoch })
+
 /** A worker's right to one run: valid while the database holds this epoch. */
 export type RunClaim = RunFence &
   Omit<ClaimedRun, 'business_id' | 'state'> & {

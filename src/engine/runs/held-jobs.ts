@@ -90,7 +90,9 @@ export const holdJobs = async (
 ): Promise<Map<string, Date>> => {
   const rows = JSON.stringify(jobs.map((job, place) => ({ place, ...job })))
   const held = await database.query<{ job_id: string; expires_at: Date }>(holdStatement, [
-    ...[businessId, epoch, rows],
+    businessId,
+    epoch,
+    rows,
   ])
   return new Map(held.rows.map(({ job_id, expires_at }) => [job_id, expires_at]))
 }
@@ -114,8 +116,13 @@ export const advanceSession = async (
   wait: { afterMs: number; errors: FieldError[]; isTry: boolean } | null,
 ): Promise<void> => {
   await database.query(advanceStatement, [
-    ...[tenant, session_id, epoch, JSON.stringify(done), wait?.afterMs ?? 0],
-    ...[wait && JSON.stringify(wait.errors), wait?.isTry ?? false],
+    tenant,
+    session_id,
+    epoch,
+    JSON.stringify(done),
+    wait?.afterMs ?? 0,
+    wait && JSON.stringify(wait.errors),
+    wait?.isTry ?? false,
   ])
 }
 

@@ -38,7 +38,8 @@ export const listInputRequests = (
     pageColumns: `l.${columns.replaceAll(/,\s+/g, ', l.')}, ${jsonColumns.map((column) => `${cutJson(`l.${column}`)} AS ${column}`).join(', ')},
       ${truncatedColumn(Object.fromEntries(jsonColumns.map((column) => [column, isLongJson(`l.${column}`)])))}`,
     from: `input_requests i JOIN runs r USING (tenant, run_id) JOIN run_requests q USING (tenant, run_id)`,
-    ...{ at: 'i.created_at', id: 'i.request_id' },
+    at: 'i.created_at',
+    id: 'i.request_id',
     where: `i.tenant = $1 AND ($2::text IS NULL OR ${statusSql} = $2) AND ($3::text IS NULL OR q.user_id = $3)
       AND ($4::text IS NULL OR i.run_id = $4)`,
     values: [businessId, filter.status ?? null, filter.user_id ?? null, filter.run_id ?? null],

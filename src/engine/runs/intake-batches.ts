@@ -214,7 +214,8 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
     const sessions = jobs.flatMap(({ request }) => request.session_id ?? [])
     if (sessions.length === 0) return new Set()
     const { rows } = await database.query<{ session_id: string }>(heldSessionsStatement, [
-      ...[business, JSON.stringify(sessions)],
+      business,
+      JSON.stringify(sessions),
     ])
     return new Set(rows.map(({ session_id }) => session_id))
   }
@@ -228,7 +229,8 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
     // a job behind another one spends no budget yet
     const judged = await Promise.all(
       jobs.map(async (job) => ({
-        ...{ job, attempts: 1 },
+        job,
+        attempts: 1,
         verdict: heldSessions.has(job.session) ? behind : await judge({ job, attempts: 1 }),
       })),
     )
@@ -238,9 +240,7 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
       if (!('wait' in verdict)) return []
       const { errors, afterMs, isTry } = verdict.wait
       const { session: session_id, id: job_id, json: data, hash: data_hash } = job
-      return [
-        { ...{ session_id, job_id, data, data_hash, errors }, attempts: Number(isTry), after_ms: afterMs },
-      ]
+      return [{ session_id, job_id, data, data_hash, errors, attempts: Number(isTry), after_ms: afterMs }]
     })
     const held = toHold.length > 0 ? await holdJobs(database, business, epoch, toHold) : null
     const results = new Map<ValidJob, JobResult>()

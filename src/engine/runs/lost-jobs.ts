@@ -1,5 +1,6 @@
 import { type Database, hasRow, queryOne } from '../../infra/database/database.ts'
 import { isStatementTimeout } from '../../infra/database/database-errors.ts'
+import { readableJson } from '../../infra/database/pagination.ts'
 import type { IntakeQueue } from '../../infra/queue/intake-queue.ts'
 import type { JobOutcome } from '../../infra/queue/job-outcome.ts'
 import type { IntakeJob } from '../../infra/queue/jobs.ts'
@@ -30,10 +31,10 @@ const sentStatement = `SELECT $1::json->>'payload' AS payload, $1::json->>'signa
 
 /** The run that an unparsed job became. It is found by its key, user and prompt: the hash of its request cannot be made. */
 const admittedStatement = `
-  SELECT i.response->>'id' AS run_id, 'queued' AS status FROM (SELECT $3::json AS data) sent
+  SELECT i.response->>'id' AS run_id, 'queued' AS status FROM (SELECT ${readableJson('$3::json')} AS data) sent
   JOIN idempotency i ON i.tenant = COALESCE($4, sent.data->>'business_id', 'default') AND i.route = $1 AND i.key = $2
   JOIN run_requests q ON q.tenant = i.tenant AND q.run_id = i.response->>'id'
-  WHERE q.user_id = sent.data->>'user_id' AND q.request->>'prompt' IS NOT DISTINCT FROM sent.data->>'prompt'`
+  WHERE q.user_id = sent.data->>'user_id' AND ${readableJson('q.request')}->>'prompt' IS NOT DISTINCT FROM sent.data->>'prompt'`
 
 const describeLost = (workers: number): FieldError[] =>
   toJobErrors(

@@ -1,6 +1,6 @@
 import { queryOne } from '../../infra/database/database.ts'
+import { toMoney } from '../../infra/lib/money.ts'
 import type { Backlog } from '../../infra/telemetry/metrics.ts'
-import { toMoney } from '../../models/metering/cost.ts'
 import { noCurrency } from '../../models/metering/ledger-rows.ts'
 import type { Overview, WorkerView } from '../../state/operations.ts'
 import type { Clock } from '../../state/ports/clock.ts'
@@ -67,14 +67,22 @@ export const createOverview = (
     }
     const { workers, queued, running, oldest_ready_s, input_required, unlearned } = backlog
     return {
-      ...{ from: spans[0] ?? '', to: to.toISOString(), runs: countOf(true), before: countOf(false) },
+      from: spans[0] ?? '',
+      to: to.toISOString(),
+      runs: countOf(true),
+      before: countOf(false),
       costs: costs.rows.map((row) => ({
         currency: row.currency,
-        cost: toMoney(BigInt(row.cost)),
-        before: toMoney(BigInt(row.before)),
+        cost: toMoney(row.cost),
+        before: toMoney(row.before),
       })),
       now: {
-        ...{ workers, queued, running, oldest_ready_s, input_required, unlearned },
+        workers,
+        queued,
+        running,
+        oldest_ready_s,
+        input_required,
+        unlearned,
         ...(attention ?? { unknown_effects: 0, rejected_jobs: 0, dead_webhooks: 0 }),
       },
     }

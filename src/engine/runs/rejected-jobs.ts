@@ -57,7 +57,9 @@ export const createRejectedJobs = (
         {
           select: columns,
           from: 'rejected_jobs',
-          ...{ at: 'received_at', id: 'rejected_id', storedBytes: 'pg_column_size(faults)' },
+          at: 'received_at',
+          id: 'rejected_id',
+          storedBytes: 'pg_column_size(faults)',
         },
         page,
         toView,

@@ -5,7 +5,7 @@ import type { Outcome } from '../../state/outcome.ts'
 import type { OpenQuestion } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
-import { type RunFence, toFenceValues } from './claim.ts'
+import { type RunFence, toNamedFence } from './claim.ts'
 import { appendUnclaimedAction, type ReportRunEnd, type SettledRun, settleRun } from './settlement.ts'
 
 /**
@@ -14,25 +14,26 @@ import { appendUnclaimedAction, type ReportRunEnd, type SettledRun, settleRun } 
  */
 
 /** Both sides lock the row of the run before they look: see record 85. */
-const lockStatement = `SELECT run_id FROM runs WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' FOR NO KEY UPDATE`
+const lockStatement = `SELECT run_id FROM runs WHERE tenant = $tenant AND run_id = $run_id AND epoch = $epoch AND status = 'running' FOR NO KEY UPDATE`
 
 /** Looks at every wait of the run, and at the questions of the calls that ask; each end queues the run once. */
 const parkStatement = `
   WITH mine AS (
-    UPDATE runs SET stalls = 0, worked_ms = $4, lease_owner = NULL, lease_until = NULL, status = CASE
-      WHEN EXISTS (SELECT FROM waits w WHERE w.tenant = $1 AND w.run_id = $2 AND w.done_at IS NOT NULL AND w.seen_at IS NULL)
-        OR EXISTS (SELECT FROM input_requests i JOIN json_to_recordset($5::json) AS q(plan_seq int, index int)
-          ON i.plan_seq = q.plan_seq AND i.call_index = q.index WHERE i.tenant = $1 AND i.run_id = $2 AND i.answered_at IS NOT NULL)
-      THEN 'queued' WHEN $7::int IS NULL THEN 'waiting' ELSE 'input_required' END
-    WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL RETURNING status
+    UPDATE runs SET stalls = 0, worked_ms = $workedMs, lease_owner = NULL, lease_until = NULL, status = CASE
+      WHEN EXISTS (SELECT FROM waits w WHERE w.tenant = $tenant AND w.run_id = $run_id AND w.done_at IS NOT NULL AND w.seen_at IS NULL)
+        OR EXISTS (SELECT FROM input_requests i JOIN json_to_recordset($calls::json) AS q(plan_seq int, index int)
+          ON i.plan_seq = q.plan_seq AND i.call_index = q.index WHERE i.tenant = $tenant AND i.run_id = $run_id AND i.answered_at IS NOT NULL)
+      THEN 'queued' WHEN $plan_seq::int IS NULL THEN 'waiting' ELSE 'input_required' END
+    WHERE tenant = $tenant AND run_id = $run_id AND epoch = $epoch AND status = 'running' AND cancel_requested_at IS NULL RETURNING status
   ), seen AS (
     UPDATE waits w SET seen_at = clock_timestamp() FROM mine
-    WHERE w.tenant = $1 AND w.run_id = $2 AND w.done_at IS NOT NULL AND w.seen_at IS NULL
+    WHERE w.tenant = $tenant AND w.run_id = $run_id AND w.done_at IS NOT NULL AND w.seen_at IS NULL
   ), question AS (
     INSERT INTO input_requests (tenant, request_id, run_id, plan_seq, call_index, question, schema, options, expires_at, secret, payment_id)
-    SELECT $1, $6, $2, $7, $8, $9::json, $10::json, $11::json, clock_timestamp() + $12::double precision * interval '1 millisecond', $13::boolean, $14
+    SELECT $tenant, $requestId, $run_id, $plan_seq, $index, $question::json, $schema::json, $options::json,
+      clock_timestamp() + $expiresInMs::double precision * interval '1 millisecond', $secret::boolean, $paymentId
     FROM mine WHERE status = 'input_required' ON CONFLICT (tenant, run_id, plan_seq, call_index) DO NOTHING
-  ), wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT $1, $2 FROM mine WHERE status = 'queued')
+  ), wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT $tenant, $run_id FROM mine WHERE status = 'queued')
   SELECT status FROM mine`
 
 /**
@@ -47,22 +48,22 @@ export const parkRun = (
 ): Promise<'parked' | 'requeued' | null> =>
   database.transaction(
     async (sql) => {
-      const locked = sql.query(lockStatement, toFenceValues(fence))
+      const locked = sql.query(lockStatement, toNamedFence(fence))
       const [first] = questions
-      const parked = queryOne<{ status: string }>(sql, parkStatement, [
-        ...toFenceValues(fence),
-        Math.round(workedMs),
-        JSON.stringify(questions.map(({ call }) => call)),
-        newInputRequestId(),
-        first?.call.plan_seq ?? null,
-        first?.call.index ?? null,
-        JSON.stringify(first?.question.question ?? null),
-        JSON.stringify(first?.question.schema ?? null),
-        JSON.stringify(first?.question.options ?? null),
-        first?.question.expires_in_ms ?? null,
-        first?.question.secret ?? false,
-        first?.question.payment_id ?? null,
-      ])
+      const parked = queryOne<{ status: string }>(sql, parkStatement, {
+        ...toNamedFence(fence),
+        workedMs: Math.round(workedMs),
+        calls: JSON.stringify(questions.map(({ call }) => call)),
+        requestId: newInputRequestId(),
+        plan_seq: first?.call.plan_seq ?? null,
+        index: first?.call.index ?? null,
+        question: JSON.stringify(first?.question.question ?? null),
+        schema: JSON.stringify(first?.question.schema ?? null),
+        options: JSON.stringify(first?.question.options ?? null),
+        expiresInMs: first?.question.expires_in_ms ?? null,
+        secret: first?.question.secret ?? false,
+        paymentId: first?.question.payment_id ?? null,
+      })
       const [row] = await Promise.all([parked, locked])
       return row && (row.status === 'queued' ? 'requeued' : 'parked')
     },
@@ -77,11 +78,12 @@ export const requeueRun = (sql: Sql, fence: RunFence, runAt: string, workedMs: n
   hasRow(
     sql,
     `WITH mine AS (
-       UPDATE runs SET status = 'queued', stalls = 0, worked_ms = $4,
-         run_at = GREATEST($5::timestamptz, clock_timestamp() + interval '250 milliseconds'), lease_owner = NULL, lease_until = NULL
-       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL RETURNING run_at
-     ) INSERT INTO outbox (tenant, run_id, ring_at) SELECT $1, $2, run_at FROM mine RETURNING run_id`,
-    [...toFenceValues(fence), Math.round(workedMs), runAt],
+       UPDATE runs SET status = 'queued', stalls = 0, worked_ms = $workedMs,
+         run_at = GREATEST($runAt::timestamptz, clock_timestamp() + interval '250 milliseconds'), lease_owner = NULL, lease_until = NULL
+       WHERE tenant = $tenant AND run_id = $run_id AND epoch = $epoch AND status = 'running' AND cancel_requested_at IS NULL
+       RETURNING run_at
+     ) INSERT INTO outbox (tenant, run_id, ring_at) SELECT $tenant, $run_id, run_at FROM mine RETURNING run_id`,
+    { ...toNamedFence(fence), workedMs: Math.round(workedMs), runAt },
   )
 
 /**
@@ -98,12 +100,12 @@ export const handBackRun = async (
     const row = await queryOne<{ cancel_requested: boolean; reason: string | null }>(
       sql,
       `WITH mine AS (
-         UPDATE runs SET status = 'queued', stalls = GREATEST(stalls - 1, 0), worked_ms = $4, lease_owner = NULL, lease_until = NULL
-         WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running'
+         UPDATE runs SET status = 'queued', stalls = GREATEST(stalls - 1, 0), worked_ms = $workedMs, lease_owner = NULL, lease_until = NULL
+         WHERE tenant = $tenant AND run_id = $run_id AND epoch = $epoch AND status = 'running'
          RETURNING run_id, cancel_requested_at IS NOT NULL AS cancel_requested, cancel_reason AS reason
-       ), wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT $1, run_id FROM mine)
+       ), wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT $tenant, run_id FROM mine)
        SELECT cancel_requested, reason FROM mine`,
-      [...toFenceValues(fence), Math.round(workedMs)],
+      { ...toNamedFence(fence), workedMs: Math.round(workedMs) },
     )
     const end = { status: 'cancelled' as const, reason: row?.reason ?? '' }
     const settled = row?.cancel_requested ? await settleRun(sql, fence.tenant, fence.run_id, end) : null
@@ -124,17 +126,17 @@ export const leaveToOtherVersion = (sql: Sql, fence: RunFence, workedMs: number)
   hasRow(
     sql,
     `WITH mine AS (
-       UPDATE runs r SET status = 'queued', stalls = GREATEST(stalls - 1, 0), worked_ms = $4, lease_owner = NULL,
-         lease_until = clock_timestamp() + $5::int * interval '1 millisecond'
-       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL
+       UPDATE runs r SET status = 'queued', stalls = GREATEST(stalls - 1, 0), worked_ms = $workedMs, lease_owner = NULL,
+         lease_until = clock_timestamp() + $everyMs::int * interval '1 millisecond'
+       WHERE tenant = $tenant AND run_id = $run_id AND epoch = $epoch AND status = 'running' AND cancel_requested_at IS NULL
          AND GREATEST(r.run_at,
            (SELECT a.created_at FROM actions a WHERE a.tenant = r.tenant AND a.session_id = r.session_id AND a.seq = r.next_seq - 1),
            (SELECT max(i.answered_at) FROM input_requests i WHERE i.tenant = r.tenant AND i.run_id = r.run_id),
            (SELECT max(GREATEST(w.done_at, w.poll_at)) FROM waits w WHERE w.tenant = r.tenant AND w.run_id = r.run_id)
-         ) > clock_timestamp() - $6::int * interval '1 millisecond'
+         ) > clock_timestamp() - $patienceMs::int * interval '1 millisecond'
        RETURNING lease_until
-     ) INSERT INTO outbox (tenant, run_id, ring_at) SELECT $1, $2, lease_until FROM mine RETURNING run_id`,
-    [...toFenceValues(fence), Math.round(workedMs), unknownNodeWait.everyMs, unknownNodeWait.patienceMs],
+     ) INSERT INTO outbox (tenant, run_id, ring_at) SELECT $tenant, $run_id, lease_until FROM mine RETURNING run_id`,
+    { ...toNamedFence(fence), ...unknownNodeWait, workedMs: Math.round(workedMs) },
   )
 
 type PoisonedRun = { session_id: string; turn: number; next_seq: number; is_open: boolean }
@@ -153,15 +155,15 @@ export const failPoisonedRun = async (
     const mine = await queryOne<PoisonedRun>(
       sql,
       `SELECT session_id, turn, next_seq, next_seq > first_seq AS is_open FROM runs
-       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' FOR UPDATE`,
-      [tenant, run_id, epoch],
+       WHERE tenant = $tenant AND run_id = $run_id AND epoch = $epoch AND status = 'running' FOR UPDATE`,
+      { tenant, run_id, epoch },
     )
     if (!mine) return null
     if (!mine.is_open) await openTurn(sql, claim, mine)
     await sql.query(
-      `UPDATE runs SET status = 'queued', lease_owner = NULL, lease_until = NULL, next_seq = next_seq + $3::int
-       WHERE tenant = $1 AND run_id = $2`,
-      [tenant, run_id, mine.is_open ? 0 : 1],
+      `UPDATE runs SET status = 'queued', lease_owner = NULL, lease_until = NULL, next_seq = next_seq + $opened::int
+       WHERE tenant = $tenant AND run_id = $run_id`,
+      { tenant, run_id, opened: mine.is_open ? 0 : 1 },
     )
     return settleRun(sql, tenant, run_id, outcome)
   })

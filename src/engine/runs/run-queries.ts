@@ -342,7 +342,9 @@ export const buildRunFilter = (businessId: string, filter: Omit<RunFilter, 'limi
   if (filter.edge !== undefined)
     conditions.push(`${at} ${filter.order === 'asc' ? '<=' : '>='} ${bind(filter.edge)}::timestamptz`)
   return {
-    ...{ from: `runs r ${joins.join(' ')} ${runJoins}`, at, id: `${lead}.run_id` },
+    from: `runs r ${joins.join(' ')} ${runJoins}`,
+    at,
+    id: `${lead}.run_id`,
     where: conditions.join(' AND '),
     values,
   }

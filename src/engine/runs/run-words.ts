@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../infra/database/database.ts'
+import { readableJson } from '../../infra/database/pagination.ts'
 import { MasonError } from '../../state/errors.ts'
 import { extractWords } from '../../state/text/words.ts'
 
@@ -40,7 +41,8 @@ type UnreadRow = { tenant: string; run_id: string; prompt: string | null; answer
 
 /** Several processes may read at once, each other runs. */
 const unreadStatement = `
-  SELECT u.tenant, u.run_id, left(q.request->>'prompt', ${maxChars}) AS prompt, left(o.result->>'answer', ${maxChars}) AS answer
+  SELECT u.tenant, u.run_id, left(${readableJson('q.request')}->>'prompt', ${maxChars}) AS prompt,
+    left(${readableJson('o.result')}->>'answer', ${maxChars}) AS answer
   FROM unread_runs u JOIN run_requests q USING (tenant, run_id)
     LEFT JOIN run_results o USING (tenant, run_id)
   ORDER BY u.created_at LIMIT ${batchSize} FOR UPDATE OF u SKIP LOCKED`
@@ -59,7 +61,8 @@ export const readUnreadWords = async (database: Pick<Database, 'transaction'>): 
       const { rows } = await sql.query<UnreadRow>(unreadStatement)
       if (rows.length === 0) return 0
       const read = rows.map(({ tenant, run_id, prompt, answer }) => ({
-        ...{ tenant, run_id },
+        tenant,
+        run_id,
         words: hashWords(tenant, [prompt ?? '', answer ?? '']),
       }))
       await sql.query(readStatement, [JSON.stringify(read)])

@@ -86,7 +86,10 @@ export const searchSlices = async (
     const bounds = [filter.from ?? null, filter.to ?? null]
     const edge = await database.asBusiness(businessId, (sql) =>
       queryOne<{ moment: Date; at: string }>(sql, isUpwards ? upwards : downwards, [
-        ...[businessId, after?.at ?? null, after?.id ?? null, ...bounds],
+        businessId,
+        after?.at ?? null,
+        after?.id ?? null,
+        ...bounds,
         slice,
       ]),
     )

@@ -59,7 +59,8 @@ export const createUnknownEffects = (database: Database) => {
         {
           select: columns,
           from: 'effects',
-          ...{ at: 'created_at', id: 'effect_id' },
+          at: 'created_at',
+          id: 'effect_id',
           where: '$1::text IS NULL OR status = $1',
           values: [filter.status ?? null],
         },

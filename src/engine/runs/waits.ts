@@ -3,23 +3,23 @@ import type { CallRef } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { RunWait, WaitOutcome, WaitRef, WaitState } from '../../state/ports/waits.ts'
 import { parkedStatusesSql } from '../../state/run-status.ts'
-import { type RunFence, toFenceValues } from './claim.ts'
+import { type RunFence, toNamedFence } from './claim.ts'
 
 /** The row of the run is locked, so that no other claim comes before what is started is there. */
-const fencedRunSql = `mine AS (SELECT run_id FROM runs WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running'`
-const thisWaitSql = `w.tenant = $1 AND w.run_id = $2 AND w.plan_seq = $4 AND w.call_index = $5 AND w.part = $6`
+const fencedRunSql = `mine AS (SELECT run_id FROM runs WHERE tenant = $tenant AND run_id = $run_id AND epoch = $epoch AND status = 'running'`
+const thisWaitSql = `w.tenant = $tenant AND w.run_id = $run_id AND w.plan_seq = $plan_seq AND w.call_index = $index AND w.part = $part`
 
 /** Writes the wait, or reads the one that is there; an outcome that is read here cannot be missed any more. */
 const startStatement = `
   WITH ${fencedRunSql} AND cancel_requested_at IS NULL FOR SHARE), started AS (
     INSERT INTO waits (tenant, run_id, plan_seq, call_index, part, kind, ref_id, due_at, poll_at)
-    SELECT $1, run_id, $4, $5, $6, $7, $8, clock_timestamp() + $9::double precision * interval '1 millisecond',
-      CASE WHEN $10::boolean THEN clock_timestamp() END
+    SELECT $tenant, run_id, $plan_seq, $index, $part, $kind, $refId,
+      clock_timestamp() + $expiresInMs::double precision * interval '1 millisecond', CASE WHEN $isPolled::boolean THEN clock_timestamp() END
     FROM mine ON CONFLICT (tenant, run_id, plan_seq, call_index, part) DO NOTHING RETURNING run_id
   ), seen AS (
     UPDATE waits w SET seen_at = COALESCE(w.seen_at, clock_timestamp()) FROM mine WHERE ${thisWaitSql} AND w.done_at IS NOT NULL
   )
-  SELECT true AS is_new, NULL::json AS outcome, $10::boolean AS is_poll_due FROM started UNION ALL
+  SELECT true AS is_new, NULL::json AS outcome, $isPolled::boolean AS is_poll_due FROM started UNION ALL
   SELECT false, w.outcome, COALESCE(w.poll_at <= clock_timestamp(), false) FROM waits w, mine
   WHERE ${thisWaitSql} AND NOT EXISTS (SELECT FROM started)`
 
@@ -35,7 +35,7 @@ export const startWaits = async (
     const states: WaitState[] = []
     for (const [at, { kind, refId, expiresInMs = null, start, poll }] of requests.entries()) {
       const wait = { ...call, part: firstPart + at }
-      const values = [...toWaitValues(fence, wait), kind, refId, expiresInMs, poll !== undefined]
+      const values = { ...toWaitValues(fence, wait), kind, refId, expiresInMs, isPolled: poll !== undefined }
       const row = await queryOne<WaitState & { is_new: boolean }>(sql, startStatement, values)
       if (!row) return null
       const { is_new, ...state } = row
@@ -45,12 +45,16 @@ export const startWaits = async (
     return states
   })
 
-const toWaitValues = (fence: RunFence, { plan_seq, index, part }: WaitRef) =>
-  [...toFenceValues(fence), plan_seq, index, part] as const
+const toWaitValues = (fence: RunFence, { plan_seq, index, part }: WaitRef) => ({
+  ...toNamedFence(fence),
+  plan_seq,
+  index,
+  part,
+})
 
 const endStatement = `
   WITH ${fencedRunSql} FOR SHARE)
-  UPDATE waits w SET outcome = COALESCE(w.outcome, $7::json), done_at = COALESCE(w.done_at, clock_timestamp()),
+  UPDATE waits w SET outcome = COALESCE(w.outcome, $outcome::json), done_at = COALESCE(w.done_at, clock_timestamp()),
     seen_at = COALESCE(w.seen_at, clock_timestamp()) FROM mine WHERE ${thisWaitSql} RETURNING w.outcome`
 
 /** Ends a wait whose outcome its worker has; resolves with the outcome that counts: the first. Null: as in `startWaits`. */
@@ -60,18 +64,18 @@ export const endOwnWait = async (
   wait: WaitRef,
   outcome: WaitOutcome,
 ): Promise<WaitOutcome | null> => {
-  const values = [...toWaitValues(fence, wait), JSON.stringify(outcome)]
+  const values = { ...toWaitValues(fence, wait), outcome: JSON.stringify(outcome) }
   return (await queryOne<{ outcome: WaitOutcome }>(sql, endStatement, values))?.outcome ?? null
 }
 
 const delayStatement = `
   WITH ${fencedRunSql} FOR SHARE)
-  UPDATE waits w SET poll_at = clock_timestamp() + $7::double precision * interval '1 millisecond'
+  UPDATE waits w SET poll_at = clock_timestamp() + $ms::double precision * interval '1 millisecond'
   FROM mine WHERE ${thisWaitSql} RETURNING w.part`
 
 /** Has the job polled in `ms`. False: the worker no longer has the run. */
 export const delayPoll = async (sql: Sql, fence: RunFence, wait: WaitRef, ms: number): Promise<boolean> =>
-  (await queryOne(sql, delayStatement, [...toWaitValues(fence, wait), ms])) !== null
+  (await queryOne(sql, delayStatement, { ...toWaitValues(fence, wait), ms })) !== null
 
 /** Has a job polled at once, for which something came from outside that names it. False: no run waits for it. */
 export const pollJobNow = async (sql: Sql, refId: string): Promise<boolean> =>
@@ -102,7 +106,7 @@ export const closeOwnWaits = (database: TransactionalSql, fence: RunFence): Prom
     const mine = await hasRow(
       sql,
       `WITH ${fencedRunSql} FOR SHARE) SELECT run_id FROM mine`,
-      toFenceValues(fence),
+      toNamedFence(fence),
     )
     return mine ? closeWaits(sql, fence.tenant, fence.run_id) : null
   })

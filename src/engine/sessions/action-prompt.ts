@@ -61,12 +61,24 @@ export const readActionPrompt = async (
   if (sha256 === null && body.usage.total_tokens === 0)
     throw createNoPromptError(`action ${actionId} of "${body.node}" called no model`)
   const claimed = {
-    ...{ run_id, session_id, business_id, user_id, turn, request, state: foldActions(found.before) },
-    ...{ next_seq: actionId, worked_ms: 0 },
+    run_id,
+    session_id,
+    business_id,
+    user_id,
+    turn,
+    request,
+    state: foldActions(found.before),
+    next_seq: actionId,
+    worked_ms: 0,
   }
   const claim = {
-    ...{ ...claimed, tenant: business_id, epoch: 0, stalls: 0 },
-    ...{ waited_ms: null, cancel_requested: false, cancel_reason: null },
+    ...claimed,
+    tenant: business_id,
+    epoch: 0,
+    stalls: 0,
+    waited_ms: null,
+    cancel_requested: false,
+    cancel_reason: null,
   }
   const reader = {
     query: <Row>(text: string, values?: readonly unknown[]) =>
@@ -74,7 +86,9 @@ export const readActionPrompt = async (
   }
   const action = { id: actionId, ...body }
   const rebuilt = await rebuildPrompt(graph, {
-    ...{ claimed, node: body.node, scenarios },
+    claimed,
+    node: body.node,
+    scenarios,
     call: readAnsweredCall(action)?.index ?? readOpenCall(action),
     at: new Date(created_at.getTime() - (ms ?? 0)),
     // which tools there are is no matter of one business; what they found is
@@ -86,9 +100,16 @@ export const readActionPrompt = async (
   const { messages, model, role } = rebuilt
   const page = takePage(messages.slice(after).map(toPromptMessage))
   return {
-    ...{ action: actionId, run_id, node: body.node, role, model },
+    action: actionId,
+    run_id,
+    node: body.node,
+    role,
+    model,
     origin: isSame ? 'as_sent' : sha256 === null ? 'rebuilt' : 'rebuilt_differs',
-    ...{ sha256, rebuilt_sha256: rebuilt.sha256, messages: page, total: messages.length },
+    sha256,
+    rebuilt_sha256: rebuilt.sha256,
+    messages: page,
+    total: messages.length,
     has_more: after + page.length < messages.length,
   }
 }

@@ -1,7 +1,7 @@
 import { queryOne } from '../../infra/database/database.ts'
 import { maxPageBytes } from '../../infra/database/pagination.ts'
 import { groupBy } from '../../infra/lib/group-by.ts'
-import { toMoney } from '../../models/metering/cost.ts'
+import { toMoney } from '../../infra/lib/money.ts'
 import { noCurrency } from '../../models/metering/ledger-rows.ts'
 import type { Patch } from '../../state/patch.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -31,9 +31,15 @@ type SessionScope = { business_id: string; session_id: string }
 export const toActionEvent = (row: StoredAction): ActionEvent => {
   const { seq, body, run_id, turn, created_at, ms, epoch, worker } = row
   return {
-    ...{ id: seq, ...body, run_id, turn, at: created_at.toISOString() },
+    id: seq,
+    ...body,
+    run_id,
+    turn,
+    at: created_at.toISOString(),
     started_at: ms === null ? null : new Date(created_at.getTime() - ms).toISOString(),
-    ...{ ms, attempt: epoch === 0 ? null : epoch, worker },
+    ms,
+    attempt: epoch === 0 ? null : epoch,
+    worker,
   }
 }
 
@@ -151,6 +157,6 @@ const readModelCalls = async (
     (byVisit.get(visit_id ?? '') ?? []).map(({ visit_id: _, at, cost_micro, ...call }) => ({
       ...call,
       at: at.toISOString(),
-      cost: toMoney(BigInt(cost_micro)),
+      cost: toMoney(cost_micro),
     }))
 }

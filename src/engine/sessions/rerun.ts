@@ -57,7 +57,10 @@ export const admitRerun = async (
   { key, tokenId, check }: { key?: IdempotencyKey; tokenId: string | null; check(): Promise<void> },
 ): Promise<Admission> => {
   const candidate = {
-    ...{ run_id: newRunId(), has_own_id: false, route: key?.route ?? null, key: key?.key ?? null },
+    run_id: newRunId(),
+    has_own_id: false,
+    route: key?.route ?? null,
+    key: key?.key ?? null,
     hash: contentHash({ rerun_of: runId, ...options }),
   }
   const findEarlier = (sql: Sql) => (key ? findByKey(sql, businessId, candidate) : Promise.resolve(null))
@@ -107,7 +110,8 @@ export const admitRerun = async (
       if (admission instanceof MasonError) throw admission
       const newId = candidate.run_id
       await sql.query('UPDATE runs SET parent_run_id = $3 WHERE tenant = $1 AND run_id = $2', [
-        ...[businessId, newId],
+        businessId,
+        newId,
         runId,
       ])
       if (from !== undefined && first_seq !== null) {
@@ -116,8 +120,13 @@ export const admitRerun = async (
           `UPDATE runs SET first_seq = $3, next_seq = $4, prompt_tokens = $5, completion_tokens = $6, total_tokens = $7
            WHERE tenant = $1 AND run_id = $2`,
           [
-            ...[businessId, newId, first_seq, from + 1],
-            ...[used.prompt_tokens, used.completion_tokens, used.total_tokens],
+            businessId,
+            newId,
+            first_seq,
+            from + 1,
+            used.prompt_tokens,
+            used.completion_tokens,
+            used.total_tokens,
           ],
         )
         const sessions = { from: session_id, to: fork.id }

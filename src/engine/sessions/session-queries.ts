@@ -126,7 +126,9 @@ export const listSessions = (
     storedBytes: `(SELECT coalesce(sum(pg_column_size(q.request) + coalesce(pg_column_size(o.result), 0)), 0)
       FROM ${listedRunsSql('s.session_id')})`,
     pageColumns: `l.id, l.user_id, l.created_at, l.updated_at, ${turnHeadsSql} AS turns`,
-    ...{ from: 'sessions s', at: 's.created_at', id: 's.session_id' },
+    from: 'sessions s',
+    at: 's.created_at',
+    id: 's.session_id',
     where: 's.tenant = $1 AND ($2::text IS NULL OR s.user_id = $2)',
     values: [businessId, filter.user_id ?? null],
   }

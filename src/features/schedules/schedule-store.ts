@@ -96,14 +96,22 @@ export const createSchedules = ({ database, submit, ...parts }: ScheduleParts) =
       const planned = isTimed || isPlanned ? await planFirst(sql, after) : before.next_at
       const next = wanted === 'active' ? planned : null
       await sql.query(
-        `UPDATE schedules SET name = $3, cron = $4, at = $5, time_zone = $6, catch_up = $7, request = $8::json, claims = claims + 1,
-           status = CASE WHEN $10::text = 'paused' THEN 'paused' WHEN $9::timestamptz IS NULL THEN 'ended' ELSE 'active' END,
-           next_at = $9, try_at = $9, updated_at = clock_timestamp()
-         WHERE tenant = $1 AND schedule_id = $2`,
-        [
-          ...[businessId, id, after.name, after.cron, after.at, after.time_zone, after.catch_up],
-          ...[JSON.stringify(after.request), next, wanted],
-        ],
+        `UPDATE schedules SET name = $name, cron = $cron, at = $at, time_zone = $time_zone, catch_up = $catch_up,
+           request = $request::json, claims = claims + 1, next_at = $next, try_at = $next, updated_at = clock_timestamp(),
+           status = CASE WHEN $wanted::text = 'paused' THEN 'paused' WHEN $next::timestamptz IS NULL THEN 'ended' ELSE 'active' END
+         WHERE tenant = $businessId AND schedule_id = $id`,
+        {
+          businessId,
+          id,
+          name: after.name,
+          cron: after.cron,
+          at: after.at,
+          time_zone: after.time_zone,
+          catch_up: after.catch_up,
+          request: JSON.stringify(after.request),
+          next,
+          wanted,
+        },
       )
       return readOne(sql, businessId, id)
     })
@@ -124,8 +132,15 @@ export const createSchedules = ({ database, submit, ...parts }: ScheduleParts) =
           `INSERT INTO schedules (tenant, schedule_id, name, cron, at, time_zone, catch_up, request, next_at, try_at)
            VALUES ($1, $2, $3, $4, $5, $6, $7, $8::json, $9, $9) RETURNING ${columns}`,
           [
-            ...[business_id, `sch_${randomBytes(16).toString('hex')}`, input.name, input.cron, input.at],
-            ...[input.time_zone, input.catch_up, JSON.stringify(input.request), next],
+            business_id,
+            `sch_${randomBytes(16).toString('hex')}`,
+            input.name,
+            input.cron,
+            input.at,
+            input.time_zone,
+            input.catch_up,
+            JSON.stringify(input.request),
+            next,
           ],
         )
         return toView(row as ScheduleRow)
@@ -153,7 +168,8 @@ export const createSchedules = ({ database, submit, ...parts }: ScheduleParts) =
             from: 'schedules',
             where: 'tenant = $1',
             values: [businessId],
-            ...{ at: 'created_at', id: 'schedule_id' },
+            at: 'created_at',
+            id: 'schedule_id',
           },
           page,
           toView,

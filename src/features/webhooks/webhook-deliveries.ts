@@ -53,7 +53,8 @@ export const createWebhookDeliveries = (database: Database, scrubber: Scrubber) 
           where: `($1::text IS NULL OR tenant = $1) AND ($2::text IS NULL OR run_id = $2)
             AND ($3::text IS NULL OR type = $3) AND ($4::text IS NULL OR status = $4)`,
           values: [business_id ?? null, run_id ?? null, type ?? null, status ?? null],
-          ...{ at: 'created_at', id: 'webhook_id' },
+          at: 'created_at',
+          id: 'webhook_id',
         },
         page,
         toView,

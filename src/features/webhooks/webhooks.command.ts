@@ -25,7 +25,10 @@ export default defineCommand({
         withAdmin(flags, async ({ call, print }) => {
           const { business, run, status, limit } = flags
           const { data } = (await call('GET', '/admin/v1/webhooks', undefined, {
-            ...{ limit, status, business_id: business, run_id: run },
+            limit,
+            status,
+            business_id: business,
+            run_id: run,
           })) as { data: DeliveryView[] }
           print(flags.json ? JSON.stringify({ webhooks: data }, null, 2) : formatWebhooks(data, formatTable))
         }),

@@ -72,8 +72,12 @@ const sqlTypes: Partial<Record<ColumnType, string>> = {
 }
 
 const plainReadings: Partial<Record<ColumnType, Reading['id']>> = {
-  ...{ integer: 'point', number: 'point', date: 'ymd' },
-  ...{ time: 'time', duration: 'duration', boolean: 'boolean' },
+  integer: 'point',
+  number: 'point',
+  date: 'ymd',
+  time: 'time',
+  duration: 'duration',
+  boolean: 'boolean',
 }
 
 /** Reads the cells of a column as its description says. */

@@ -2,7 +2,13 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { MasonError } from '../../state/errors.ts'
-import { type ProcessRole, type RawSettings, roleRules, type SettingError } from './cross-checks.ts'
+import {
+  findRoleErrors,
+  type ProcessRole,
+  type RawSettings,
+  readSettings,
+  type SettingError,
+} from './role-settings.ts'
 import { type SettingName, type Settings, settingNames, settingRemedies, settingsSchema } from './settings.ts'
 import { readStorageLocations, type StorageLocations } from './storage.ts'
 
@@ -19,7 +25,7 @@ import { readStorageLocations, type StorageLocations } from './storage.ts'
 export type Config = {
   /** `memory` is for tests: embedded, and lost with the process. */
   database: { kind: 'embedded'; dataDir: string } | { kind: 'memory' } | ServerDatabase
-  /** Null: the queue lives in the embedded database. */
+  /** Null: the process wakes itself. */
   redisUrl: string | null
   /** Begins every key and channel in Redis. */
   queuePrefix: string
@@ -148,16 +154,16 @@ export const inspectConfig = (
   env: Environment,
   options: { role: ProcessRole },
 ): { config: Config; errors: SettingError[] } => {
-  const { reads = settingNames, checks } = roleRules[options.role]
-  const raw = readRawSettings(env, reads)
+  const { role } = options
+  const raw = readRawSettings(env, readSettings[role] ?? settingNames)
   const settingErrors = (settingsSchema.safeParse(raw).error?.issues ?? []).map(({ path, message }) => {
     const setting = path[0] as SettingName
     return { setting, problem: message, remedy: settingRemedies[setting] }
   })
-  const errors = [...settingErrors, ...checks.flatMap((check) => check(raw))]
+  const errors = [...settingErrors, ...findRoleErrors(raw, role)]
   const valid: RawSettings = { ...raw }
   for (const { setting } of settingErrors) delete valid[setting]
-  return { config: toConfig(settingsSchema.parse(valid), valid, options.role), errors }
+  return { config: toConfig(settingsSchema.parse(valid), valid, role), errors }
 }
 
 const readRawSettings = (env: Environment, names: readonly SettingName[]): RawSettings =>

@@ -23,8 +23,8 @@ export type AuditEntry = {
 /** A transaction has an id once it has written: one that has only read, or changed no row, leaves no trace. */
 const insertStatement = `
   INSERT INTO audit_log (audit_id, token_id, token_label, address, request_id, operation, resource, resource_id, business_id, fields)
-  SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text, $9::text,
-    ARRAY(SELECT json_array_elements_text($10::json))
+  SELECT $audit_id::text, $token_id::text, $token_label::text, $address::text, $request_id::text, $operation::text,
+    $resource::text, $resource_id::text, $business_id::text, ARRAY(SELECT json_array_elements_text($fields::json))
   WHERE pg_current_xact_id_if_assigned() IS NOT NULL`
 
 /** The ids that Mason makes. */
@@ -41,22 +41,19 @@ export const createAuditing = () => {
         query: (text, values = []) => {
           if (/\bINSERT INTO\b/.test(text))
             made ??=
-              values.find((value): value is string => typeof value === 'string' && madeId.test(value)) ?? null
+              Object.values(values).find(
+                (value): value is string => typeof value === 'string' && madeId.test(value),
+              ) ?? null
           return sql.query(text, values)
         },
       } satisfies Sql as Sql,
       write: () =>
-        sql.query(insertStatement, [
-          ...[
-            newAuditId(),
-            entry.token_id,
-            entry.token_label,
-            entry.address,
-            entry.request_id,
-            entry.operation,
-          ],
-          ...[entry.resource, entry.resource_id ?? made, entry.business_id, JSON.stringify(entry.fields)],
-        ]),
+        sql.query(insertStatement, {
+          ...entry,
+          audit_id: newAuditId(),
+          resource_id: entry.resource_id ?? made,
+          fields: JSON.stringify(entry.fields),
+        }),
     }
   }
   /** `pipelined`: all statements are sent before the first wait, this one too. */

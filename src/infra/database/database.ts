@@ -1,4 +1,4 @@
-import type { Sql } from '../../state/ports/sql.ts'
+import type { Sql, SqlValues } from '../../state/ports/sql.ts'
 
 /**
  * The database, embedded or served. A transient error is `database_unavailable`, any other is the driver's own.
@@ -11,7 +11,7 @@ export type Database = {
   /** `timeoutMs`: a server that does not answer within it counts as unavailable, and its connection is closed. */
   query<Row = Record<string, unknown>>(
     text: string,
-    values?: readonly unknown[],
+    values?: SqlValues,
     options?: { timeoutMs?: number },
   ): Promise<{ rows: Row[] }>
   /** Several statements as the worker, all or nothing. */
@@ -26,13 +26,6 @@ export type Database = {
  * paused process holds no lock. Later statements are refused, and an error thrown by `work` rolls nothing back.
  */
 export type ScopeOptions = { pipelined?: boolean }
-
-/**
- * The parameters of a statement as the database can hold them: a text has U+FFFD in place of NUL, as it has for half a
- * surrogate pair. In JSON both are escapes, which are kept as they are.
- */
-export const toParameters = (values: readonly unknown[]): unknown[] =>
-  values.map((value) => (typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value))
 
 /** Starts `work` on the statements of an open transaction. Every driver refuses what a pipelined one sends too late. */
 export const runStatements = <T>(
@@ -49,7 +42,7 @@ export const runStatements = <T>(
 
 /** `work` behind a statement that it does not wait for, so that a pipelined transaction sends them together. */
 export const sendFirst =
-  <T>(text: string, values: readonly unknown[], work: (sql: Sql) => Promise<T>) =>
+  <T>(text: string, values: SqlValues, work: (sql: Sql) => Promise<T>) =>
   async (sql: Sql): Promise<T> => {
     const first = sql.query(text, values)
     const [result] = await Promise.all([work(sql), first])
@@ -83,15 +76,11 @@ export type RunKey = { tenant: string; run_id: string }
 export type TransactionalSql = Pick<Database, 'query' | 'transaction'>
 
 /** The row of a statement that returns at most one, or null. */
-export const queryOne = async <Row>(
-  sql: Sql,
-  text: string,
-  values: readonly unknown[],
-): Promise<Row | null> => {
+export const queryOne = async <Row>(sql: Sql, text: string, values: SqlValues): Promise<Row | null> => {
   const { rows } = await sql.query<Row>(text, values)
   return rows[0] ?? null
 }
 
 /** Whether a statement returns a row. */
-export const hasRow = async (sql: Sql, text: string, values: readonly unknown[]): Promise<boolean> =>
+export const hasRow = async (sql: Sql, text: string, values: SqlValues): Promise<boolean> =>
   (await queryOne(sql, text, values)) !== null

@@ -2,17 +2,12 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PGlite } from '@electric-sql/pglite'
 import type { Log } from '../../state/ports/log.ts'
-import type { Sql } from '../../state/ports/sql.ts'
+import type { Sql, SqlValues } from '../../state/ports/sql.ts'
 import { silentLog } from '../lib/silent-log.ts'
-import {
-  type Database,
-  runStatements,
-  type ScopeOptions,
-  toBusinessScopeSql,
-  toParameters,
-} from './database.ts'
+import { type Database, runStatements, type ScopeOptions, toBusinessScopeSql } from './database.ts'
 import { translateErrors } from './database-errors.ts'
 import { lockFolder } from './folder-lock.ts'
+import { createBinding } from './named-parameters.ts'
 import { migratePglite, startPglite } from './pglite.ts'
 import { readSeedImage, unpackSeedImage } from './seed-image.ts'
 
@@ -62,9 +57,11 @@ const prepareSession = async (pglite: PGlite): Promise<void> => {
 const yieldToEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 const toDatabase = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDatabase => {
+  const bind = createBinding()
   const toSql = (target: Pick<PGlite, 'query'>): Sql => ({
-    async query<Row>(text: string, values: readonly unknown[] = []) {
-      const { rows } = await translateErrors(target.query<Row>(text, toParameters(values)))
+    async query<Row>(text: string, values?: SqlValues) {
+      const statement = bind(text, values)
+      const { rows } = await translateErrors(target.query<Row>(statement.text, statement.values))
       return { rows }
     },
   })
@@ -80,7 +77,7 @@ const toDatabase = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDataba
   return {
     kind: 'embedded',
     pglite,
-    async query<Row>(text: string, values?: readonly unknown[]) {
+    async query<Row>(text: string, values?: SqlValues) {
       const result = await direct.query<Row>(text, values)
       await yieldToEventLoop()
       return result

@@ -1,13 +1,7 @@
 import pg from 'pg'
 import { MasonError } from '../../state/errors.ts'
-import type { Sql } from '../../state/ports/sql.ts'
-import {
-  type Database,
-  runStatements,
-  type ScopeOptions,
-  toBusinessScopeSql,
-  toParameters,
-} from './database.ts'
+import type { Sql, SqlValues } from '../../state/ports/sql.ts'
+import { type Database, runStatements, type ScopeOptions, toBusinessScopeSql } from './database.ts'
 import {
   describeUnreachable,
   isDatabaseUnavailable,
@@ -16,6 +10,7 @@ import {
 } from './database-errors.ts'
 import type { ProcessLogin } from './login-roles.ts'
 import { applyMigrations, insufficientPrivilege, type MigrationTarget } from './migrations.ts'
+import { createBinding } from './named-parameters.ts'
 import { ensureLogins } from './process-logins.ts'
 
 const int8 = 20
@@ -70,16 +65,12 @@ export const openPostgresDatabase = (options: {
   // its connections only ever have this role, and see no rows until a business is set
   const businessPool = openPool(roles.business)
   const toStatementName = createStatementNames()
+  const bind = createBinding()
   const toSql = (client: pg.Pool | pg.PoolClient): Pick<Database, 'query'> => ({
-    async query<Row>(
-      text: string,
-      values: readonly unknown[] = [],
-      { timeoutMs }: { timeoutMs?: number } = {},
-    ) {
-      const statement = {
-        ...{ name: toStatementName(text), text, values: toParameters(values) },
-        ...(timeoutMs && { query_timeout: timeoutMs }),
-      }
+    async query<Row>(text: string, values?: SqlValues, { timeoutMs }: { timeoutMs?: number } = {}) {
+      const statement: pg.QueryConfig & { query_timeout?: number } = bind(text, values)
+      statement.name = toStatementName(statement.text)
+      if (timeoutMs) statement.query_timeout = timeoutMs
       const { rows } = await translateErrors(client.query(statement))
       return { rows: rows as Row[] }
     },

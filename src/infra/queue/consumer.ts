@@ -20,7 +20,7 @@ export type QueueConsumer = {
   pause(): Promise<void>
   /**
    * Waits up to `timeoutMs` for running handlers, then aborts their signals and waits half a second more. Unfinished jobs
-   * come again: at the embedded queue's next start, after about a minute on Redis.
+   * come again after about a minute on Redis.
    */
   close(timeoutMs?: number): Promise<void>
 }

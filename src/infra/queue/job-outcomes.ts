@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import type { FieldError } from '../../state/resource-schema.ts'
 import { settlesWithin } from '../lib/timeouts.ts'
 import type { JobOutcome } from './job-outcome.ts'
-import { intakeQueueName } from './queues.ts'
+import { intakeQueueName } from './jobs.ts'
 import { connectRedisReceiver, connectRedisSender, disconnectRedis } from './redis.ts'
 
 const maxOutcomes = 10_000

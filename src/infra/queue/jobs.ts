@@ -6,6 +6,15 @@ import type { FieldError } from '../../state/resource-schema.ts'
 
 /** Our side of BullMQ's jobs: ids, priorities, options, and the handlers that get them. */
 
+/** The queue of wake-ups. Its name is older than the term and stays, for processes of both versions. */
+export const wakeUpQueueName = 'mason-bells'
+/** The public intake queue: any BullMQ client may add jobs named `run`. CONTRACT section 3. */
+export const intakeQueueName = 'mason-runs'
+/** The name of its jobs. */
+export const intakeJobName = 'run'
+/** The name of its jobs, as old as its own. */
+export const wakeUpJobName = 'bell'
+
 const wakeUpSchema = z.object({ run_id: z.string(), business_id: z.string() })
 
 /** Says only that there may be work: ids, never data. Lost, duplicate and late wake-ups are harmless. */

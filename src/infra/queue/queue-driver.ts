@@ -1,6 +1,7 @@
 import type { BackendFactory } from 'bullmq'
+import { MasonError } from '../../state/errors.ts'
 
-/** What the queues need from Redis or from the embedded database. */
+/** What the queues need from Redis. */
 export type QueueDriver = {
   /** Creates BullMQ backends. The driver owns their connections and ignores the `connection` option. */
   backend: BackendFactory
@@ -20,3 +21,10 @@ export function describeQueueError(error: unknown): string {
   if (error.message) return error.message
   return error instanceof AggregateError ? error.errors.map(describeQueueError).join('; ') : error.name
 }
+
+/** The error of a caller that sends while the queue is away or closed. */
+export const createUnavailableError = (cause: unknown): MasonError =>
+  new MasonError('queue_unavailable', `the queue is unavailable: ${describeQueueError(cause)}`, {
+    cause,
+    remedy: 'run `mason doctor` to find the cause; runs are accepted without the queue',
+  })

@@ -162,7 +162,9 @@ const createInstruments = (registry: Registry) => {
       'mason_http_request_duration_seconds',
       'Time to respond, by route; streams of events are not counted',
       seconds.http,
-      ...(['route', 'method', 'status'] as const),
+      'route',
+      'method',
+      'status',
     ),
     ended: counter('mason_runs_ended_total', 'Runs that ended, by status and reason', 'status', 'reason'),
     runTime: histogram(
@@ -217,12 +219,16 @@ const createInstruments = (registry: Registry) => {
     modelRequests: counter(
       'mason_model_requests_total',
       'Requests to model vendors, by the alias of the model; code is ok or that of the error',
-      ...(['vendor', 'model', 'code'] as const),
+      'vendor',
+      'model',
+      'code',
     ),
     tokens: counter(
       'mason_model_tokens_total',
       'Tokens that vendors counted; cached ones are part of the prompt, reasoning ones of the completion',
-      ...(['vendor', 'model', 'kind'] as const),
+      'vendor',
+      'model',
+      'kind',
     ),
     fallbacks: counter(
       'mason_model_fallbacks_total',

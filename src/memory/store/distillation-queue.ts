@@ -11,17 +11,20 @@ export type DistillationClaim = RunKey & { tries: number }
 /** Claims of one run before it is given up. */
 export const maxDistillationTries = 4
 
-/** The oldest that is due; the turns of a session in order, so that newer statements are learned later. */
+/**
+ * The oldest that is due; the turns of a session in order, so that newer statements are learned later. Materialized: a
+ * join that asks for the oldest again at each row would claim all of them.
+ */
 const claimStatement = `
-  UPDATE distillations d SET tries = tries + 1, due_at = clock_timestamp() + $1::int * interval '1 millisecond'
-  FROM (
+  WITH due AS MATERIALIZED (
     SELECT q.tenant, q.run_id FROM distillations q JOIN runs r USING (tenant, run_id)
     WHERE q.failed_at IS NULL AND q.due_at <= clock_timestamp() AND q.tries < ${maxDistillationTries}
       AND NOT EXISTS (SELECT FROM runs e JOIN distillations p USING (tenant, run_id)
         WHERE e.tenant = r.tenant AND e.session_id = r.session_id AND e.turn < r.turn AND p.failed_at IS NULL)
     ORDER BY q.due_at LIMIT 1 FOR UPDATE OF q SKIP LOCKED
-  ) due
-  WHERE d.tenant = due.tenant AND d.run_id = due.run_id AND d.due_at <= clock_timestamp()
+  )
+  UPDATE distillations d SET tries = tries + 1, due_at = clock_timestamp() + $1::int * interval '1 millisecond'
+  FROM due WHERE d.tenant = due.tenant AND d.run_id = due.run_id AND d.due_at <= clock_timestamp()
   RETURNING d.tenant, d.run_id, d.tries`
 
 /** Claims a run that no worker learns from at present, for `leaseMs`; null: none is due. */

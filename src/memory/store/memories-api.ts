@@ -59,12 +59,16 @@ const listSummaries = (database: Database, owner: MemoryOwner, page: PageRequest
   asUser(database, owner, (sql) => {
     const list = {
       select: 'session_id AS id, session_id, summary, summary_turn AS turn, updated_at',
-      ...{ from: 'sessions', where: "tenant = $1 AND user_id = $2 AND summary <> ''" },
+      from: 'sessions',
+      where: "tenant = $1 AND user_id = $2 AND summary <> ''",
       values: [owner.business, owner.user_id],
-      ...{ at: 'updated_at', id: 'session_id' },
+      at: 'updated_at',
+      id: 'session_id',
     }
     return readPage(sql, list, page, ({ session_id, summary, turn, updated_at }: SummaryRow) => ({
-      ...{ session_id, summary, turn },
+      session_id,
+      summary,
+      turn,
       updated_at: updated_at.toISOString(),
     }))
   })

@@ -31,7 +31,10 @@ export const listMemories = (
     owner,
     (sql) => {
       const list = {
-        ...{ select: columns, from: 'memories', at: 'created_at', id: 'memory_id' },
+        select: columns,
+        from: 'memories',
+        at: 'created_at',
+        id: 'memory_id',
         where: 'tenant = $1 AND user_id = $2 AND ($3::boolean OR superseded_by IS NULL)',
         values: [owner.business, owner.user_id, superseded],
       }

@@ -152,14 +152,27 @@ const insertMemory = async (
 ): Promise<void> => {
   const { business, user_id } = owner
   const { session_id, run_id } = source
-  const own = [business, user_id, id, kind, content, subject, evidence, session_id, run_id]
-  const lists = [source_action_ids, extractWords(content)].map((list) => JSON.stringify(list))
   await sql.query(
     `INSERT INTO memories (tenant, user_id, memory_id, kind, content, subject, evidence, session_id, run_id, origin, trusted,
        source_action_ids, words, space, signature)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'user', true, ARRAY(SELECT json_array_elements_text($10::json)::int),
-       array_to_tsvector(ARRAY(SELECT DISTINCT json_array_elements_text($11::json))), $12, $13::bit varying)`,
-    [...own, ...lists, vector ? space : '', vector ? computeSignature(vector) : null],
+     VALUES ($business, $user_id, $id, $kind, $content, $subject, $evidence, $session_id, $run_id, 'user', true,
+       ARRAY(SELECT json_array_elements_text($source_action_ids::json)::int),
+       array_to_tsvector(ARRAY(SELECT DISTINCT json_array_elements_text($words::json))), $space, $signature::bit varying)`,
+    {
+      business,
+      user_id,
+      id,
+      kind,
+      content,
+      subject,
+      evidence,
+      session_id,
+      run_id,
+      source_action_ids: JSON.stringify(source_action_ids),
+      words: JSON.stringify(extractWords(content)),
+      space: vector ? space : '',
+      signature: vector ? computeSignature(vector) : null,
+    },
   )
   if (vector)
     await sql.query(

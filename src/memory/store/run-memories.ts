@@ -139,7 +139,8 @@ export const createRunMemories = (
     },
     async recall(text, limit, signal, ownWords = text) {
       const quick = {
-        ...{ ...parts, tracer: noTracer },
+        ...parts,
+        tracer: noTracer,
         embedder: createQuickEmbedder(parts.embedder, recallWaitMs),
       }
       const [related, turns] = await tracer.retrieval(async (record) => {

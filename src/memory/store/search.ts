@@ -97,8 +97,12 @@ export const toNearStatement = ({ rows, vectors, id, where, live, columns }: Vec
 
 /** The memories that are searched. */
 export const memoryIndex: VectorIndex = {
-  ...{ rows: 'memories', vectors: 'memory_vectors', id: 'memory_id', columns: memoryColumns },
-  ...{ where: '', live: 'superseded_by IS NULL' },
+  rows: 'memories',
+  vectors: 'memory_vectors',
+  id: 'memory_id',
+  columns: memoryColumns,
+  where: '',
+  live: 'superseded_by IS NULL',
 }
 const nearStatement = toNearStatement(memoryIndex)
 

@@ -1,4 +1,5 @@
 import { type Database, queryOne } from '../../infra/database/database.ts'
+import { readableJson } from '../../infra/database/pagination.ts'
 import { isMasonError } from '../../state/errors.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
 import { hashSpace } from '../policy/hash-embedding.ts'
@@ -11,7 +12,8 @@ export const isRepetitionSql = `EXISTS (SELECT FROM runs p WHERE p.tenant = r.te
 
 /** The completed turns of a session that were begun since its user last had something forgotten. */
 const turnsStatement = `
-  SELECT r.session_id, r.turn, q.request->>'prompt' AS prompt, o.result->>'answer' AS answer, r.ended_at AS said_at
+  SELECT r.session_id, r.turn, ${readableJson('q.request')}->>'prompt' AS prompt,
+    ${readableJson('o.result')}->>'answer' AS answer, r.ended_at AS said_at
   FROM runs r JOIN run_requests q USING (tenant, run_id) LEFT JOIN run_results o USING (tenant, run_id)
   WHERE r.tenant = $1 AND r.session_id = $2 AND r.status = 'completed' AND r.finish_reason IS DISTINCT FROM 'length'
     AND NOT ${isRepetitionSql}
@@ -83,6 +85,6 @@ const readSessions = async (database: Database, { tenant, after_session }: Backl
   if (rows.length < sessionsAPass)
     await database.query(
       'UPDATE businesses SET turns_read_to = NULL WHERE tenant = $1 AND turns_read_to = $2',
-      [...[tenant, rows.at(-1)?.session_id ?? after_session]],
+      [tenant, rows.at(-1)?.session_id ?? after_session],
     )
 }

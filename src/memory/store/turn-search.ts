@@ -30,7 +30,11 @@ const columns = 'session_id, turn, content, said_at'
 
 /** The turns that are searched. */
 export const turnIndex: VectorIndex = {
-  ...{ rows: 'turns', vectors: 'turn_vectors', id: 'number', where: 'AND session_id <> $7', live: 'true' },
+  rows: 'turns',
+  vectors: 'turn_vectors',
+  id: 'number',
+  where: 'AND session_id <> $7',
+  live: 'true',
   columns: ['session_id', 'turn', 'content', 'said_at'].map((name) => `turns.${name}`).join(', '),
 }
 const nearStatement = toNearStatement(turnIndex)
@@ -98,7 +102,10 @@ const findTurns = async (
   const lists = await Promise.all([
     ...vectors.map(({ space, vector }) =>
       query(time ? nearInTimeStatement : nearStatement, [
-        ...[space, toVectorText(vector), computeSignature(vector), listLength],
+        space,
+        toVectorText(vector),
+        computeSignature(vector),
+        listLength,
         ...(time ? period : [sessionId]),
       ]),
     ),
@@ -111,7 +118,10 @@ const findTurns = async (
     rows: rows.map((row) => ({
       ...row,
       // how long ago it was does not make a turn less related
-      ...{ id: `${row.session_id} ${row.turn}`, kind: 'episode' as const, strength: 1, last_used_at: now },
+      id: `${row.session_id} ${row.turn}`,
+      kind: 'episode' as const,
+      strength: 1,
+      last_used_at: now,
     })),
   }))
   return chooseTurns(mergeByRank(ranked, now, listLength))

@@ -252,9 +252,7 @@ export const sendMeteredRequest = async (
   })
   if (!reserved.granted) return reserved
   const startedAtMs = clock.monotonicMs()
-  const received: ReceivedSoFar = {
-    ...{ usage: null, text: '', bytes: false, sent: !signal.aborted, cut: false },
-  }
+  const received: ReceivedSoFar = { usage: null, text: '', bytes: false, sent: !signal.aborted, cut: false }
   const end = ask.end && openReplyEnd(ask.end, clock, onDelta)
   // the language of the dialogue has thoughts of its own
   const thoughts = end ? undefined : openThoughts(oneShot !== true, onDelta)

@@ -149,7 +149,10 @@ export const createModelGateway = (options: ModelGatewayOptions): ModelGateway =
     for: (caller) => ({
       ...createModelsPort(
         {
-          ...{ ask, registry, chooser, log },
+          ask,
+          registry,
+          chooser,
+          log,
           costOf: options.readRunCost,
           findReachedBudget: options.findReachedBudget,
         },

@@ -6,7 +6,7 @@ import { compileFormat } from './format-compiler.ts'
 import type { ReadableFormat } from './result-draft.ts'
 
 /** The data of each event, as text. The last one counts even when it is not terminated. */
-export const splitFrames = (text: string, format: StreamFormat['format']): string[] => {
+const splitFrames = (text: string, format: StreamFormat['format']): string[] => {
   if (format === 'ndjson') return text.split('\n').filter((line) => line.trim() !== '')
   const frames: string[] = []
   const parser = createParser({ onEvent: ({ data }) => void frames.push(data) })

@@ -12,10 +12,10 @@ export const noTokenCounts: TokenCounts = {
   reasoning_tokens: null,
 }
 /** The names of the counts, in the order of reports. */
-export const tokenCountNames = Object.keys(noTokenCounts) as (keyof TokenCounts)[]
+const tokenCountNames = Object.keys(noTokenCounts) as (keyof TokenCounts)[]
 
 /** A whole number of tokens; null for any other value, which vendors send when they miscount. */
-export const readTokenCount = (value: unknown): number | null => {
+const readTokenCount = (value: unknown): number | null => {
   if (typeof value !== 'number' || !(value >= 0)) return null
   const count = Math.round(value)
   return Number.isSafeInteger(count) ? count : null

@@ -231,7 +231,10 @@ export const createModelHealth = (options: ModelHealthOptions): ModelHealth => {
       const name = toSubjectName(subject, id)
       const { source, model = null, isProbe, isStrong = false, isOnly = false } = how
       const failure: NewFailure = {
-        ...{ kind, isProbe, retryAfterMs, isStrong: isStrong || retryAfterMs !== undefined },
+        kind,
+        isProbe,
+        retryAfterMs,
+        isStrong: isStrong || retryAfterMs !== undefined,
         evidence: source === undefined ? null : toEvidence(source, model, nowMs()),
         maxMs: isOnly && kind === 'cool' ? cooling.maxMs * onlyShare : Number.POSITIVE_INFINITY,
       }

@@ -1,3 +1,4 @@
+import { toMoney } from '../../infra/lib/money.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { Meter, MeteredUsage, MicroPrices } from '../ports/model-ports.ts'
 
@@ -15,7 +16,7 @@ export const createRunCostReader =
        FROM (SELECT sum(cost_micro) AS cost FROM usage_ledger WHERE run_id = $1 GROUP BY currency) s`,
       [runId],
     )
-    return toMoney(BigInt(rows[0]?.micro ?? 0))
+    return toMoney(rows[0]?.micro ?? '0')
   }
 
 const million = 1_000_000n
@@ -36,12 +37,3 @@ export const toCostMicro = (
     BigInt(usage.completion_tokens) * BigInt(prices.output)
   return (sum + million / 2n) / million
 }
-
-/** Millionths to units of the currency. Exact up to a billion, the limit of a number with six decimals. */
-export const toMoney = (micro: bigint): number => {
-  const digits = String(micro < 0n ? -micro : micro).padStart(7, '0')
-  return Number(`${micro < 0n ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`)
-}
-
-/** Units of the currency to whole millionths. */
-export const toMicro = (money: number): bigint => BigInt(Math.round(money * 1_000_000))

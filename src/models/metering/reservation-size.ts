@@ -1,5 +1,6 @@
+import { toMoney } from '../../infra/lib/money.ts'
 import type { KeyEntry, ModelEntry, Reservation } from '../ports/model-ports.ts'
-import { toCostMicro, toMoney } from './cost.ts'
+import { toCostMicro } from './cost.ts'
 
 /** The longest answer, in tokens, of a model without `max_output`. */
 const defaultMaxOutput = 4096

@@ -6,6 +6,7 @@ import {
   toListedItem,
   writeCursor,
 } from '../../infra/database/pagination.ts'
+import { toMoney } from '../../infra/lib/money.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { createPlainTextSchema } from '../../state/resource-schema.ts'
 import type { Page } from '../../state/run-view.ts'
@@ -17,7 +18,6 @@ import {
   type UsageGroup,
   type UsageReports,
 } from '../schemas/usage-report.ts'
-import { toMoney } from './cost.ts'
 import { noCurrency } from './ledger-rows.ts'
 
 const dayMs = 86_400_000
@@ -51,7 +51,7 @@ type Row = Sums & Names & { group_key: GroupKey; cost_micro: string }
 
 // ids of users and sessions are unique within a business, so a group by them is also one by business
 const groupsSql = `
-  WITH dimensions AS (SELECT string_to_array($1, ',') AS names), entries AS (
+  WITH dimensions AS (SELECT string_to_array($by, ',') AS names), entries AS (
     SELECT l.*, ARRAY[
       CASE WHEN 'day' = ANY (names) THEN to_char(l.at AT TIME ZONE 'UTC', 'YYYY-MM-DD') ELSE '' END,
       CASE WHEN names && '{business,user,session,run}' THEN l.tenant ELSE '' END,
@@ -66,18 +66,18 @@ const groupsSql = `
       CASE WHEN 'tool' = ANY (names) THEN coalesce(l.tool, '') ELSE '' END,
       l.currency] COLLATE "C" AS place
     FROM usage_ledger l, dimensions
-    WHERE ($2::timestamptz IS NULL OR l.at >= $2::timestamptz) AND ($3::timestamptz IS NULL OR l.at < $3::timestamptz)
-      AND ($4::text IS NULL OR l.tenant = $4) AND ($5::text IS NULL OR l.user_id = $5)
-      AND ($6::text IS NULL OR l.vendor_id = $6) AND ($7::text IS NULL OR l.key_id = $7)
-      AND ($8::text IS NULL OR l.model_id = $8) AND ($9::text IS NULL OR l.run_id = $9)
+    WHERE ($from::timestamptz IS NULL OR l.at >= $from::timestamptz) AND ($to::timestamptz IS NULL OR l.at < $to::timestamptz)
+      AND ($business_id::text IS NULL OR l.tenant = $business_id) AND ($user_id::text IS NULL OR l.user_id = $user_id)
+      AND ($vendor_id::text IS NULL OR l.vendor_id = $vendor_id) AND ($key_id::text IS NULL OR l.key_id = $key_id)
+      AND ($model_id::text IS NULL OR l.model_id = $model_id) AND ($run_id::text IS NULL OR l.run_id = $run_id)
   ), groups AS (
     SELECT place, count(*)::int8 AS requests, (count(*) FILTER (WHERE estimated))::int8 AS estimated_requests,
       sum(prompt_tokens)::int8 AS prompt_tokens, sum(completion_tokens)::int8 AS completion_tokens,
       sum(total_tokens)::int8 AS total_tokens, sum(cached_tokens)::int8 AS cached_tokens,
       sum(reasoning_tokens)::int8 AS reasoning_tokens, sum(cost_micro)::text AS cost_micro, max(model_name) AS last_name
     FROM entries
-    WHERE $10::json IS NULL OR place > ARRAY(SELECT json_array_elements_text($10::json)) COLLATE "C"
-    GROUP BY place ORDER BY place LIMIT $11::int + 1
+    WHERE $after::json IS NULL OR place > ARRAY(SELECT json_array_elements_text($after::json)) COLLATE "C"
+    GROUP BY place ORDER BY place LIMIT $limit::int + 1
   )
   SELECT to_json(g.place) AS group_key, requests, estimated_requests, prompt_tokens, completion_tokens, total_tokens, cached_tokens,
     reasoning_tokens, cost_micro, v.name AS vendor, k.label AS key, coalesce(m.name, g.last_name) AS model, '' AS at, 0 AS stored_bytes
@@ -85,10 +85,7 @@ const groupsSql = `
     LEFT JOIN models m ON m.model_id = g.place[9]
   ORDER BY g.place`
 
-const statement = limitPageSql(groupsSql, '$11')
-
-/** $4 to $9 of the statement. */
-const filterNames = ['business_id', 'user_id', 'vendor_id', 'key_id', 'model_id', 'run_id'] as const
+const statement = limitPageSql(groupsSql, '$limit')
 
 const cursorSchema = z.strictObject({ by: z.string(), after: z.array(createPlainTextSchema(300)).length(11) })
 
@@ -103,14 +100,19 @@ export const createUsageReport =
       cursorSchema.refine((cursor) => cursor.by === by),
       filter.cursor,
     )
-    const { rows } = await database.query<Row & PageRow>(statement, [
+    const { rows } = await database.query<Row & PageRow>(statement, {
       by,
-      filter.from === undefined ? null : toSpanStart(filter.from),
-      filter.to === undefined ? null : toSpanEnd(filter.to),
-      ...filterNames.map((name) => filter[name] ?? null),
-      after && JSON.stringify(after.after),
-      filter.limit,
-    ])
+      from: filter.from === undefined ? null : toSpanStart(filter.from),
+      to: filter.to === undefined ? null : toSpanEnd(filter.to),
+      business_id: filter.business_id ?? null,
+      user_id: filter.user_id ?? null,
+      vendor_id: filter.vendor_id ?? null,
+      key_id: filter.key_id ?? null,
+      model_id: filter.model_id ?? null,
+      run_id: filter.run_id ?? null,
+      after: after && JSON.stringify(after.after),
+      limit: filter.limit,
+    })
     const last = rows.at(-1)
     return {
       data: rows.map((row) => toListedItem(row, (group: Row) => toUsageGroup(group, new Set(dimensions)))),
@@ -136,7 +138,7 @@ const toUsageGroup = (row: Row, by: ReadonlySet<UsageDimension>): UsageGroup => 
     ...(by.has('key') && { key_id: key || null, key: label }),
     ...(by.has('model') && { model_id, model }),
     ...sums,
-    cost: toMoney(BigInt(cost_micro)),
+    cost: toMoney(cost_micro),
     currency: currency === noCurrency ? null : currency,
   }
 }

@@ -7,7 +7,7 @@ import { createCategories } from './categories.ts'
 import { createEndpoints } from './endpoints.ts'
 import { createGrants } from './grants.ts'
 import { createRoutes } from './model-routes.ts'
-import { createFormats, proposeFormat, testStoredFormat } from './response-formats.ts'
+import { createFormats, testStoredFormat } from './response-formats.ts'
 import { createScenarios } from './scenarios.ts'
 import { createKeys } from './vendor-keys.ts'
 import { createModels } from './vendor-models.ts'
@@ -48,7 +48,7 @@ export const createRegistryAdmin = (options: RegistryAdminOptions) => {
     routes: createRoutes(context),
     grants: createGrants(context),
     scenarios: createScenarios(context),
-    probes: { ...models, testFormat: testStoredFormat, inferFormat: proposeFormat },
+    probes: { ...models, testFormat: testStoredFormat },
   }
 }
 

@@ -4,7 +4,6 @@ import type { Database } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { FieldError } from '../../state/resource-schema.ts'
 import { builtInCategories } from '../schemas/catalog.ts'
 import type { FormatInput } from '../schemas/response-format.ts'
 import { absentFormatParts, type FormatRow, type RegistryRows, readRegistryRows } from './registry-rows.ts'
@@ -16,11 +15,8 @@ export type RegistrySeedOptions = {
   database: Database
   masterKeys: MasterKeys
   openai: Config['openai']
-  formats: {
-    builtIn: readonly FormatInput[]
-    /** Called only for new and changed formats. */
-    check(format: FormatInput): FieldError[] | Promise<FieldError[]>
-  }
+  /** The built-in formats. A test checks them, not each start. */
+  formats: readonly FormatInput[]
 }
 
 /**
@@ -31,13 +27,12 @@ export const seedRegistry = async (options: RegistrySeedOptions): Promise<Regist
   const { database } = options
   const rows = await readRegistryRows(database)
   if (isSeeded(rows, options)) return rows
-  const formats = await checkChangedFormats(rows, options.formats)
   return changeRegistry({ database, changed: async () => {} }, async (sql) => {
     // another process may have been first
     const current = await readRegistryRows(sql)
     if (isSeeded(current, options)) return current
     await seedCategories(sql, current)
-    await seedFormats(sql, formats)
+    await seedFormats(sql, findChangedFormats(current, options.formats))
     await seedSettings(sql, current, options)
     return readRegistryRows(sql)
   })
@@ -45,7 +40,7 @@ export const seedRegistry = async (options: RegistrySeedOptions): Promise<Regist
 
 const isSeeded = (rows: RegistryRows, options: RegistrySeedOptions): boolean =>
   findMissingCategories(rows).length === 0 &&
-  findChangedFormats(rows, options.formats.builtIn).length === 0 &&
+  findChangedFormats(rows, options.formats).length === 0 &&
   !settingsDiffer(rows, options)
 
 /** The same in every process, so that a second process finds the row. */
@@ -97,28 +92,14 @@ const findChangedFormats = (rows: RegistryRows, builtIn: readonly FormatInput[])
       )
     })
 
-type CheckedFormat = StoredFormat & { status: FormatRow['status']; faults: FieldError[] }
-
-const checkChangedFormats = (
-  rows: RegistryRows,
-  { builtIn, check }: RegistrySeedOptions['formats'],
-): Promise<CheckedFormat[]> =>
-  Promise.all(
-    findChangedFormats(rows, builtIn).map(async (format): Promise<CheckedFormat> => {
-      const { name, category, definition } = format
-      const faults = await check({ ...definition, name, category })
-      return { ...format, faults, status: faults.length === 0 ? 'active' : 'inactive' }
-    }),
-  )
-
-const seedFormats = async (sql: Sql, formats: readonly CheckedFormat[]): Promise<void> => {
+const seedFormats = async (sql: Sql, formats: readonly StoredFormat[]): Promise<void> => {
   if (formats.length === 0) return
   await sql.query(
-    `INSERT INTO response_formats AS f (format_id, name, category, definition, built_in, status, faults)
-     SELECT id, name, category, definition, true, status, faults FROM json_to_recordset($1::json)
-       AS n(id text, name text, category text, definition json, status text, faults json)
+    `INSERT INTO response_formats AS f (format_id, name, category, definition, built_in, status)
+     SELECT id, name, category, definition, true, 'active' FROM json_to_recordset($1::json)
+       AS n(id text, name text, category text, definition json)
      ON CONFLICT (format_id) DO UPDATE SET name = excluded.name, category = excluded.category, built_in = true,
-       definition = excluded.definition, status = excluded.status, faults = excluded.faults, updated_at = clock_timestamp()`,
+       definition = excluded.definition, status = 'active', faults = '[]', updated_at = clock_timestamp()`,
     [JSON.stringify(formats)],
   )
 }

@@ -1,5 +1,6 @@
 import type { Config } from '../../infra/config/config.ts'
 import { groupBy } from '../../infra/lib/group-by.ts'
+import { toMicro } from '../../infra/lib/money.ts'
 import { openSealedText, type SealBinding } from '../../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import { listHeaderSecrets } from '../../infra/secrets/redaction.ts'
@@ -36,8 +37,6 @@ export type RegistryViewOptions = {
   /** Receives every opened secret, so that logs can redact it. */
   onSecret(secret: string): void
 }
-
-const toMicro = (amount: number): number => Math.round(amount * 1_000_000)
 
 const toMicroPrices = ({ input, output, cached_input, currency }: Prices): MicroPrices => ({
   input: toMicro(input),

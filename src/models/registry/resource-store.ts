@@ -219,8 +219,11 @@ export const createResourceStore = <Row extends ResourceRow, Input, Change exten
     async list(scope, page) {
       const list = {
         select: `${listedSelect}, ${truncated}`,
-        ...{ from, where: inScope(1), values: scopeValues(scope) },
-        ...{ at: 't.created_at', id: `t.${idColumn}` },
+        from,
+        where: inScope(1),
+        values: scopeValues(scope),
+        at: 't.created_at',
+        id: `t.${idColumn}`,
       }
       const read = await readPage<Row, View>(database, list, page, toView)
       if (read.data.length === 0) await checkVendor(database, scope)

@@ -5,20 +5,17 @@ import type { FieldError } from '../../state/resource-schema.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { checkFormat } from '../formats/format-check.ts'
 import { testFormat } from '../formats/format-test.ts'
-import { inferFormat } from '../formats/infer/format-inference.ts'
-import type { FormatTestView, InferInput, InferView } from '../schemas/model-probe.ts'
+import type { FormatTestView } from '../schemas/model-probe.ts'
 import type { FormatChange, FormatInput, FormatView } from '../schemas/response-format.ts'
 import { findCategoryErrors } from './reference-checks.ts'
 import { toFormatFields } from './registry-rows.ts'
 import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
 
 type Definition = Pick<FormatInput, (typeof definitionFields)[number]>
-type Row = ResourceRow &
-  Pick<FormatView, 'name' | 'category' | 'built_in' | 'status' | 'faults'> & { definition: Definition }
+type Row = ResourceRow & Pick<FormatView, 'name' | 'category' | 'built_in'> & { definition: Definition }
 
 const definitionFields = ['request', 'paths', 'stream', 'poll', 'schema', 'samples'] as const
 const emptyDefinition = `'{"paths":{}}'::json`
-const stateColumns = 't.built_in, t.status, t.faults'
 
 /** How to read responses. Built-in formats can be copied, not changed. */
 export const createFormats = (context: ResourceStoreContext) =>
@@ -28,12 +25,12 @@ export const createFormats = (context: ResourceStoreContext) =>
     table: 'response_formats',
     idColumn: 'format_id',
     fields: ['name', 'category'],
-    columns: `t.definition, ${stateColumns}`,
+    columns: 't.definition, t.built_in',
     listed: {
-      columns: `${cutJson('t.definition', emptyDefinition)} AS definition, ${stateColumns}`,
+      columns: `${cutJson('t.definition', emptyDefinition)} AS definition, t.built_in`,
       truncated: Object.fromEntries(definitionFields.map((field) => [field, isLongJson('t.definition')])),
     },
-    toView: ({ built_in, status, faults, ...row }) => ({ ...toFormatFields(row), built_in, status, faults }),
+    toView: ({ built_in, ...row }) => ({ ...toFormatFields(row), built_in }),
     toInput: toFormatFields,
     findErrors: async (sql, input, { id, before }) => [
       ...checkFormat(input),
@@ -42,9 +39,7 @@ export const createFormats = (context: ResourceStoreContext) =>
     ],
     toValues: ({ name: _, category: __, ...definition }) => ({
       definition: JSON.stringify(definition),
-      // an invalid format is refused
       status: 'active',
-      faults: '[]',
     }),
     dependents: {
       by: 'id',
@@ -71,17 +66,8 @@ const findRequestErrors = async (sql: Sql, id: string): Promise<FieldError[]> =>
 
 /** Reads a response with a stored format. */
 export const testStoredFormat = (format: FormatView, raw: Json): FormatTestView => {
-  const failed = { ok: false, parsed: null } as const
-  const [error] = format.faults
-  if (format.status === 'inactive' && error)
-    return { ...failed, place: error.pointer, detail: `the format is inactive: ${error.detail}` }
   const tested = testFormat(format, raw)
   return tested.ok
-    ? { ok: true, parsed: tested.parsed as unknown as Json, place: null, detail: null }
-    : { ...failed, place: tested.place, detail: tested.detail }
+    ? { ok: true, raw, parsed: tested.parsed as unknown as Json, place: null, detail: null }
+    : { ok: false, raw, parsed: null, place: tested.place, detail: tested.detail }
 }
-
-/** Proposes a format for a response, for an admin to review. */
-export const proposeFormat = ({ raw, category }: InferInput): InferView =>
-  // results are JSON throughout
-  inferFormat(raw, category) as InferView

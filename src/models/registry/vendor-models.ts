@@ -80,8 +80,11 @@ export const createModels = (context: ResourceStoreContext & { healthChanged(): 
       if (!(await store.get(scope, id))) return null
       const list = {
         select: `answer_id::text AS id, a.at AS received_at, format_id, place, raw`,
-        ...{ from: 'unread_answers a', where: 'model_id = $1', values: [id] },
-        ...{ at: 'a.at', id: 'answer_id::text' },
+        from: 'unread_answers a',
+        where: 'model_id = $1',
+        values: [id],
+        at: 'a.at',
+        id: 'answer_id::text',
       }
       type Row = Omit<UnreadAnswer, 'at'> & { received_at: Date }
       return readPage(context.database, list, page, ({ received_at, ...row }: Row) => ({

@@ -268,10 +268,6 @@ const findModelSkipReason = (
     return { reason: `its endpoint "${endpoint.name}" cannot be used: ${endpoint.error}`, publicReason }
   if (endpoint.protocol === 'http' && !format)
     return { reason: 'it has no response format, which its endpoint needs', publicReason }
-  if (format?.status === 'inactive') {
-    const error = format.faults[0]?.detail ?? 'one of its samples fails'
-    return { reason: `its response format "${format.name}" is inactive: ${error}`, publicReason }
-  }
   return needsVision && !supportsImages({ category: own, capabilities }) ? { reason: noVisionReason } : null
 }
 
@@ -287,7 +283,10 @@ const findKeySkipReason = (key: KeyEntry): SkipReason | null => {
 
 const isOfModel = (subject: HealthSubject): boolean => subject === 'endpoint' || subject === 'model'
 const subjectWords: Record<HealthSubject, string> = {
-  ...{ endpoint: 'its endpoint ', model: '', key: '', key_model: 'for this model it ' },
+  endpoint: 'its endpoint ',
+  model: '',
+  key: '',
+  key_model: 'for this model it ',
 }
 
 const toClosedReason = ({

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { formatInputSchema } from './response-format.ts'
 
-/** Tests by admins: of a key, a model, a response format, and a format proposed from a response. */
+/** Tests by admins: of a key, a model and a response format. */
 
 const errorSchema = z.strictObject({
   code: z.string(),
@@ -54,31 +53,13 @@ const rawExample = { output: { text: 'Hello!' }, usage: { in: 12, out: 3 } }
 export const formatTestInputSchema = z
   .strictObject({ raw: rawSchema })
   .meta({ examples: [{ raw: rawExample }] })
-/** The result of a test of a format. `place` and `detail` describe what cannot be read. */
+/** The response beside what a format reads in it. `place` and `detail` describe what cannot be read. */
 export const formatTestViewSchema = z.strictObject({
   ok: z.boolean(),
+  raw: z.json(),
   parsed: z.json(),
   place: z.string().nullable(),
   detail: z.string().nullable(),
-})
-
-/** A pasted response, and its category if known. */
-export const inferInputSchema = z
-  .strictObject({
-    raw: rawSchema,
-    category: z.string().min(1).max(100).describe('The category of the model, if known').optional(),
-  })
-  .meta({ examples: [{ raw: rawExample, category: 'text' }] })
-/** A proposed format. */
-export const inferViewSchema = z.strictObject({
-  /** A body for POST /admin/v1/response-formats; null when nothing could be read. */
-  proposal: formatInputSchema.nullable(),
-  /** The result that it reads in the response. */
-  parsed: z.json(),
-  /** The name of the built-in format that reads the response. */
-  built_in: z.string().nullable(),
-  /** The guesses and the missing parts. */
-  unsure: z.array(z.string()),
 })
 
 /** A response that a format could not read, redacted. */
@@ -97,10 +78,6 @@ export type ModelTestView = z.infer<typeof modelTestViewSchema>
 export type ProbeView = z.infer<typeof probeViewSchema>
 /** The result of a test of a format. */
 export type FormatTestView = z.infer<typeof formatTestViewSchema>
-/** A pasted response. */
-export type InferInput = z.infer<typeof inferInputSchema>
-/** A proposed format. */
-export type InferView = z.infer<typeof inferViewSchema>
 /** A response that a format could not read. */
 export type UnreadAnswer = z.infer<typeof unreadAnswerSchema>
 

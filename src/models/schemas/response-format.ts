@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import {
   createPlainTextSchema,
-  fieldErrorSchema,
   labelSchema,
   toChangeSchema,
   toViewSchema,
@@ -129,10 +128,6 @@ export const formatViewSchema = toViewSchema({
   category: z.string(),
   samples: z.array(sampleSchema),
   built_in: z.boolean(),
-  /** `inactive` while one of its samples fails; models that use it are skipped then. */
-  status: z.enum(['active', 'inactive']),
-  /** Why it is inactive. */
-  faults: z.array(fieldErrorSchema),
 })
 /** The bodies and the view of formats. */
 export const formatSchemas = {

@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { createPlainTextSchema } from '../../state/resource-schema.ts'
 import { businessIdSchema, idSchema } from '../../state/run-request.ts'
 import type { Page } from '../../state/run-view.ts'
 
-/** The usage and cost of model calls in the ledger, and their comparison with a vendor's export. See docs/contract.md. */
+/** The usage and cost of model calls in the ledger. See docs/contract.md. */
 
 /**
  * The business id of probes by admins in the ledger. No business can have it: ids begin with a letter or digit. See
@@ -13,8 +12,16 @@ export const adminProbeBusinessId = '_admin'
 
 /** What a report can be grouped by. */
 export const usageDimensions = [
-  ...(['vendor', 'key', 'model', 'role'] as const),
-  ...(['tool', 'run', 'session', 'user', 'business', 'day'] as const),
+  'vendor',
+  'key',
+  'model',
+  'role',
+  'tool',
+  'run',
+  'session',
+  'user',
+  'business',
+  'day',
 ] as const
 /** One dimension of a report. */
 export type UsageDimension = (typeof usageDimensions)[number]
@@ -103,99 +110,11 @@ export const usageGroupSchema = z.strictObject({
   currency: z.string().nullable(),
 })
 
-const figure = z.int().min(0).max(1_000_000_000_000)
-
-const exportRowSchema = z.strictObject({
-  day: daySchema.describe('A day of UTC'),
-  model: createPlainTextSchema(200).min(1).describe("The vendor's name of the model, or its alias"),
-  requests: figure.describe('How many requests').optional(),
-  prompt_tokens: figure.describe('Tokens of prompts').optional(),
-  completion_tokens: figure.describe('Tokens of replies').optional(),
-  cost: z
-    .number()
-    .min(-1_000_000_000)
-    .max(1_000_000_000)
-    .describe("In the currency of the vendor's prices. Below zero: refunded")
-    .optional(),
-})
-
-/** A vendor's export: days of UTC, `to` the last of them. Rows of one day and model are added up. */
-export const reconcileInputSchema = z
-  .strictObject({
-    vendor_id: idSchema.describe('The vendor'),
-    from: daySchema.describe('The first day of the export'),
-    to: daySchema.describe('The last day of the export'),
-    rows: z.array(exportRowSchema).max(50_000).describe('Rows of one day and model are added up'),
-  })
-  .check((context) => {
-    const { from, to, rows } = context.value
-    if (from > to)
-      context.issues.push({ code: 'custom', path: ['to'], input: to, message: 'must not be before `from`' })
-    for (const [at, { day }] of rows.entries())
-      if (day < from || day > to)
-        context.issues.push({
-          code: 'custom',
-          path: ['rows', at, 'day'],
-          input: day,
-          message: 'must be within `from` and `to`',
-        })
-  })
-  .meta({
-    examples: [
-      {
-        vendor_id: 'vendor_1',
-        from: '2026-01-01',
-        to: '2026-01-31',
-        rows: [{ day: '2026-01-05', model: 'gpt-5-mini', requests: 120, cost: 1.25 }],
-      },
-    ],
-  })
-
-const figures = z.strictObject({
-  requests: count.nullable(),
-  prompt_tokens: count.nullable(),
-  completion_tokens: count.nullable(),
-  cost: z.number().nullable(),
-})
-/** `difference` is theirs minus ours; null when one of them has no figure. */
-const comparison = {
-  theirs: figures.nullable(),
-  ours: figures.nullable(),
-  difference: figures,
-}
-
-/** The comparison of a vendor's export with the ledger. */
-export const reconciliationSchema = z.strictObject({
-  /** By day and model, in this order. */
-  data: z.array(
-    z.strictObject({
-      day: z.string(),
-      model: z.string(),
-      /** `only_ours`: missing in the export. `only_theirs`: missing in the ledger. */
-      state: z.enum(['equal', 'different', 'only_ours', 'only_theirs']),
-      ...comparison,
-      /** Our requests with estimated tokens, where differences are expected. */
-      estimated_requests: count,
-    }),
-  ),
-  total: z.strictObject(comparison),
-  /** The currency of our figures; null: none, or several. */
-  currency: z.string().nullable(),
-})
-
 /** The checked query of a usage report. */
 export type UsageFilter = z.infer<typeof usageFilterSchema>
 /** One group of a usage report. */
 export type UsageGroup = z.infer<typeof usageGroupSchema>
-/** A checked export of a vendor. */
-export type ReconcileInput = z.infer<typeof reconcileInputSchema>
-/** The comparison of a vendor's export with the ledger. */
-export type Reconciliation = z.infer<typeof reconciliationSchema>
-/** The compared figures of one side. */
-export type UsageFigures = z.infer<typeof figures>
-
 /** Reports on the ledger for admins. Throws `invalid_request`. */
 export type UsageReports = {
   report(filter: UsageFilter & { limit: number; cursor?: string | undefined }): Promise<Page<UsageGroup>>
-  reconcile(input: ReconcileInput): Promise<Reconciliation>
 }

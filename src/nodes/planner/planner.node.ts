@@ -78,7 +78,10 @@ export default defineNode({
     }
     const thought = await requestDecision(
       {
-        ...{ models, open: openPrompt, model: request.models?.planner, onText: stream },
+        models,
+        open: openPrompt,
+        model: request.models?.planner,
+        onText: stream,
         dialects: models.dialects?.('planner', request.models?.planner) ?? ['tools'],
         read: (dialect, reply) => {
           const read = dialect.parseReply(reply, { tools, outputs, scenarios: open })
@@ -118,7 +121,9 @@ export default defineNode({
           ...common,
           summary: toSummary(calls),
           result: {
-            ...{ calls, block: interpretation.block, on_failure: interpretation.on_failure },
+            calls,
+            block: interpretation.block,
+            on_failure: interpretation.on_failure,
             ...(interpretation.leading_reads > 0 && { leading_reads: interpretation.leading_reads }),
             worked_ms: workedMs(),
             ...(notBefore !== null && { not_before: notBefore }),

@@ -61,7 +61,9 @@ const updateTodo = (
   const errors = calls
     .filter(({ action }) => action.result.is_error === true)
     .map(({ call, action }) => ({
-      ...{ now, execution_time, tool_used: call.tool },
+      now,
+      execution_time,
+      tool_used: call.tool,
       error: String(action.result.text ?? action.summary),
     }))
   const withErrors = (): Todo =>
@@ -70,7 +72,8 @@ const updateTodo = (
   const completion = verdict?.status === 'completed' ? findCompletion(todo, verdict, actions) : null
   if (completion)
     return completeTodo(withErrors(), {
-      ...{ now, execution_time: measureTodoWork(actions, todo.id, workedMs) },
+      now,
+      execution_time: measureTodoWork(actions, todo.id, workedMs),
       ...completion,
     })
   const isOver =

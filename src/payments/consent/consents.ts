@@ -67,7 +67,11 @@ export const askConsent = async (
   const bound = { consent_id: newConsentId(), payment_id }
   const nonce = randomBytes(24).toString('base64url')
   const content: ConsentContent = {
-    ...{ type: 'mason.consent.1', ...bound, audience, nonce, expires_at: row.expires_at.toISOString() },
+    type: 'mason.consent.1',
+    ...bound,
+    audience,
+    nonce,
+    expires_at: row.expires_at.toISOString(),
     ...request,
   }
   const bytes = JSON.stringify(content)
@@ -185,8 +189,10 @@ export const createConsents = (
     if (!row?.is_open) throw linkError()
     const keys = await listCredentials(database, row.tenant, row.user_id)
     const options = {
-      ...{ rpId, challenge: Buffer.from(hashContent(row.content)).toString('base64url') },
-      ...{ userVerification: 'required' as const, timeout: 300_000 },
+      rpId,
+      challenge: Buffer.from(hashContent(row.content)).toString('base64url'),
+      userVerification: 'required' as const,
+      timeout: 300_000,
       allowCredentials: keys.map(({ id }) => ({ id, type: 'public-key' as const })),
     }
     return { ...(await showConsent(database, row)), options }

@@ -129,7 +129,9 @@ const readV2 = ({ checkout, payment }: Extract<UnsignedPayment, { version: '0.2'
   if (transaction_id !== hashText(checkout))
     return refuseRequest([
       {
-        ...{ code: 'checkout_mismatch', error: 'invalid_mandate', field: 'transaction_id' },
+        code: 'checkout_mismatch',
+        error: 'invalid_mandate',
+        field: 'transaction_id',
         message: 'transaction_id is not the hash of the checkout: make the mandate for this checkout',
       },
     ])
@@ -144,7 +146,8 @@ const readV2 = ({ checkout, payment }: Extract<UnsignedPayment, { version: '0.2'
     refund_days: null,
     offer_ends: exp == null ? null : new Date(exp * 1000).toISOString(),
     instrument: payment_instrument.description ?? payment_instrument.type,
-    ...{ shares: [], warnings: [] },
+    shares: [],
+    warnings: [],
   }
 }
 

@@ -174,8 +174,12 @@ const decideOpenMandates = async (
        sealed = CASE WHEN $2 = 'active' THEN sealed END
      WHERE mandate_id = $1 AND tenant = $5 AND user_id = $6 AND status = 'proposed'`,
     [
-      ...[payment_id, signed ? 'active' : status, signed?.checkout ?? null, signed?.payment ?? null],
-      ...[tenant, user_id],
+      payment_id,
+      signed ? 'active' : status,
+      signed?.checkout ?? null,
+      signed?.payment ?? null,
+      tenant,
+      user_id,
     ],
   ))
 
@@ -202,8 +206,11 @@ const issueMandates = async (
   const closed = JSON.parse(payment) as JsonObject
   const claims = { iss: issuer, iat, aud: audience, nonce }
   const checkout = {
-    ...{ vct: 'mandate.checkout.1', checkout_jwt: conceal(consent.checkout) },
-    ...{ checkout_hash: hashText(consent.checkout), iat, exp },
+    vct: 'mandate.checkout.1',
+    checkout_jwt: conceal(consent.checkout),
+    checkout_hash: hashText(consent.checkout),
+    iat,
+    exp,
   }
   const [paymentToken, checkoutToken] = await Promise.all([
     issueMandate({ ...closed, exp: closed.exp ?? exp }, key, claims),

@@ -80,7 +80,10 @@ export const createPasskeys = (
     const { tenant, user_id } = bound
     const { generateRegistrationOptions } = await loadWebAuthn()
     const options = await generateRegistrationOptions({
-      ...{ rpName: 'Mason', rpID: rpId, userName: user_id, attestationType: 'none' },
+      rpName: 'Mason',
+      rpID: rpId,
+      userName: user_id,
+      attestationType: 'none',
       userID: hash(JSON.stringify([tenant, user_id])),
       challenge: toChallenge(link),
       excludeCredentials: await listCredentials(database, tenant, user_id),

@@ -32,7 +32,8 @@ const readStatement = `
 
 /** What a worker wrote: which checkout, over which agents, and no amount. */
 const requestSchema = z.object({
-  ...{ checkout: z.string().min(1), nonce: z.string().min(1) },
+  checkout: z.string().min(1),
+  nonce: z.string().min(1),
   route: z.looseObject({}).optional(),
 })
 

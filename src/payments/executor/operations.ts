@@ -86,7 +86,9 @@ export const sendOperation = async (
   const store = {
     async markSent() {
       const row = await queryOne<{ mine: number; sent: number }>(sql, sentStatement, [
-        ...[payment_id, epoch, operation.operation_id],
+        payment_id,
+        epoch,
+        operation.operation_id,
       ])
       if (!row?.mine) throw new PaymentLostError()
       if (!row.sent) throw new PaymentCanceledError()
@@ -156,6 +158,13 @@ export const addOperation = async (
   },
 ): Promise<void> =>
   void (await sql.query(operationStatement, [
-    ...[payment_id, epoch, operation.id, operation.order_id, operation.kind, operation.amount_minor],
-    ...[Buffer.from(operation.request), operation.request_hash, operation.capture],
+    payment_id,
+    epoch,
+    operation.id,
+    operation.order_id,
+    operation.kind,
+    operation.amount_minor,
+    Buffer.from(operation.request),
+    operation.request_hash,
+    operation.capture,
   ]))

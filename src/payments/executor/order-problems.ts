@@ -76,7 +76,9 @@ export const findOrderProblem = (
 
 /** The violation of an order that cannot be read or carried out. */
 export const orderViolation = (field: string, text: string): Violation => ({
-  ...{ code: 'invalid_order', field, error: 'invalid_mandate' },
+  code: 'invalid_order',
+  field,
+  error: 'invalid_mandate',
   message: `${field} ${text}`,
 })
 

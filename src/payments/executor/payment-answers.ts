@@ -88,7 +88,9 @@ export const toFoundAnswer = (
   isDone
     ? {
         status: toDoneStatus({ kind: kind === 'answer' ? 'authorize' : kind, capture }),
-        ...{ provider_ref: provider_ref ?? '', network_ref: null, amount: { currency, minor: amount_minor } },
+        provider_ref: provider_ref ?? '',
+        network_ref: null,
+        amount: { currency, minor: amount_minor },
       }
     : { status: 'declined', provider_ref, reason: 'an operator found that it was not done' }
 

@@ -79,7 +79,9 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
       {
         status: 'released',
         outcome: toReleasedOutcome(order.payment_id),
-        ...{ version: null, receipt: null, detail: { reason: 'canceled' } },
+        version: null,
+        receipt: null,
+        detail: { reason: 'canceled' },
       },
       wake,
     )
@@ -109,9 +111,13 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
       )
     const { payment, payee_issuer } = verdict.value
     const operation = {
-      ...{ kind: 'authorize' as const, payment_id: order.payment_id, amount: payment.amount },
+      kind: 'authorize' as const,
+      payment_id: order.payment_id,
+      amount: payment.amount,
       payee: { id: payment.payee.id, name: payment.payee.name },
-      ...{ provider_ref: null, credential, capture: request.capture },
+      provider_ref: null,
+      credential,
+      capture: request.capture,
       order: { request, payment, payee_issuer },
     }
     const problems = (await provider.findProblems?.(operation)) ?? []
@@ -160,7 +166,9 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
   const createCarrier = async (payment: ClaimedPayment, leaseEndsAt: number, answerPurpose = '') => ({
     sql: database,
     provider: await services.openProvider(payment.provider_id, { paymentId: payment.payment_id }),
-    ...{ clock, leaseEndsAt, signal: toSignal() },
+    clock,
+    leaseEndsAt,
+    signal: toSignal(),
     unseal: (sealed: string) => services.unseal(sealed, answerPurpose),
   })
 
@@ -249,23 +257,22 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
         kind === 'answer'
           ? (order.sealed ?? '')
           : carrier.provider.toRequest({
-              ...{
-                kind,
-                payment_id: payment.payment_id,
-                amount: { currency: payment.currency, minor: amount },
-              },
+              kind,
+              payment_id: payment.payment_id,
+              amount: { currency: payment.currency, minor: amount },
               payee: payment.payee,
-              ...{ provider_ref: payment.provider_ref, credential: null, capture: true },
+              provider_ref: payment.provider_ref,
+              credential: null,
+              capture: true,
             })
       const operation = {
-        ...{
-          id: toOperationId(order.order_id),
-          order_id: order.order_id,
-          kind,
-          amount_minor: amount,
-          request,
-        },
-        ...{ request_hash: sha256(request), capture: authorization.capture },
+        id: toOperationId(order.order_id),
+        order_id: order.order_id,
+        kind,
+        amount_minor: amount,
+        request,
+        request_hash: sha256(request),
+        capture: authorization.capture,
       }
       await addOperation(database, payment, operation)
     }

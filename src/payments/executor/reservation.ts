@@ -30,7 +30,7 @@ const lastUseStatement = `
   SELECT extract(epoch FROM max(created_at))::double precision AS last_used_at FROM payments
   WHERE spend_id = $1 AND status IN ('reserved', 'sent', 'succeeded', 'unknown')`
 
-const isFreeNonce = `nonce = $2 AND tenant = $3 AND used_at IS NULL AND expires_at > clock_timestamp()`
+const isFreeNonce = `nonce = $nonce AND tenant = $tenant AND used_at IS NULL AND expires_at > clock_timestamp()`
 
 /** What follows once `spend` has taken the amount and `nonce` the nonce. */
 const reserveSql = (taken: string): string => `
@@ -38,19 +38,21 @@ const reserveSql = (taken: string): string => `
     INSERT INTO payments (payment_id, tenant, order_id, run_id, plan_seq, call_index, status, version, mandate_key, mandate_hash, spend_id,
       amount_minor, currency, payee, payee_issuer, checkout_id, checkout_hash, provider_id, lease_until, skipped_checks, open_mandate_id,
       cart_id)
-    SELECT $1, $3, $6, $7, $8::int, $9::int, 'reserved', $10, $11, $12, spend_id, $4::bigint, $13, $14::json, $15, $16, $17, $18,
-      clock_timestamp() + $19::int * interval '1 millisecond', $26::json, $27, $28 FROM spend
+    SELECT $payment_id, $tenant, $order_id, $run_id, $plan_seq::int, $call_index::int, 'reserved', $version, $mandateKey, $mandateHash,
+      spend_id, $minor::bigint, $currency, $payee::json, $payee_issuer, $checkout_id, $checkoutHash, $provider_id,
+      clock_timestamp() + $leaseMs::int * interval '1 millisecond', $skipped::json, $open_mandate_id, $cart_id FROM spend
     RETURNING payment_id, tenant, order_id, status, version, spend_id, amount_minor, currency, payee, provider_id, provider_ref,
       is_authorized, refunded_minor, challenge, epoch, tries, 0 AS silent_ms
   ), operation AS (
     INSERT INTO payment_operations (operation_id, tenant, payment_id, order_id, kind, amount_minor, currency, request, request_hash, capture)
-    SELECT $20, tenant, payment_id, order_id, 'authorize', amount_minor, currency, $21::bytea, $22, $25::boolean FROM payment
+    SELECT $operationId, tenant, payment_id, order_id, 'authorize', amount_minor, currency, $bytes::bytea, $bytesHash, $capture::boolean
+    FROM payment
   ), tokens AS (
     INSERT INTO mandates (payment_id, kind, tenant, raw, issuer_key, signing_hash)
     SELECT payment_id, t.kind, tenant, t.raw, t.issuer_key, t.signing_hash
-    FROM payment, json_to_recordset($23::json) AS t (kind text, raw text, issuer_key text, signing_hash text)
+    FROM payment, json_to_recordset($tokens::json) AS t (kind text, raw text, issuer_key text, signing_hash text)
   ), event AS (
-    INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT tenant, payment_id, 'reserved', $24::json FROM payment
+    INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT tenant, payment_id, 'reserved', $detail::json FROM payment
   ), done AS (
     UPDATE payment_orders SET done_at = clock_timestamp(), sealed = NULL FROM payment
     WHERE payment_orders.order_id = payment.order_id
@@ -58,23 +60,24 @@ const reserveSql = (taken: string): string => `
   SELECT * FROM payment`
 
 const reserveStatement = reserveSql(`nonce AS (
-    UPDATE payment_nonces SET used_at = clock_timestamp(), payment_id = $1 WHERE ${isFreeNonce} RETURNING nonce
+    UPDATE payment_nonces SET used_at = clock_timestamp(), payment_id = $payment_id WHERE ${isFreeNonce} RETURNING nonce
   ), spend AS (
-    UPDATE mandate_spend SET reserved_minor = reserved_minor + $4::bigint, reserved_uses = reserved_uses + 1
-    FROM nonce WHERE spend_id = $5 RETURNING spend_id
+    UPDATE mandate_spend SET reserved_minor = reserved_minor + $minor::bigint, reserved_uses = reserved_uses + 1
+    FROM nonce WHERE spend_id = $spendId RETURNING spend_id
   )`)
 
 /** For a mandate that pays once: where it has a row, nothing is taken. The row it adds is what others wait for. */
 const reserveFirstStatement = reserveSql(`held AS (
     SELECT order_id FROM payment_orders
-    WHERE order_id = $6 AND takes = $29 AND done_at IS NULL AND canceled_at IS NULL FOR UPDATE
+    WHERE order_id = $order_id AND takes = $takes AND done_at IS NULL AND canceled_at IS NULL FOR UPDATE
   ), free AS (
     SELECT nonce FROM payment_nonces, held WHERE ${isFreeNonce} FOR UPDATE OF payment_nonces
   ), spend AS (
     INSERT INTO mandate_spend (spend_id, tenant, currency, max_minor, max_uses, reserved_minor, reserved_uses)
-    SELECT $5, $3, $13, $30::bigint, $31::int, $4::bigint, 1 FROM free ON CONFLICT (spend_id) DO NOTHING RETURNING spend_id
+    SELECT $spendId, $tenant, $currency, $max_minor::bigint, $max_uses::int, $minor::bigint, 1 FROM free
+    ON CONFLICT (spend_id) DO NOTHING RETURNING spend_id
   ), nonce AS (
-    UPDATE payment_nonces SET used_at = clock_timestamp(), payment_id = $1 FROM spend WHERE nonce = $2
+    UPDATE payment_nonces SET used_at = clock_timestamp(), payment_id = $payment_id FROM spend WHERE nonce = $nonce
   )`)
 
 const findUsedStatement = `
@@ -122,30 +125,54 @@ export const reservePayment = async (
   const [mandateKey = '', mandateHash = ''] = (tokens[0]?.identity ?? '').split('.')
   const operationId = toOperationId(order.order_id)
   const refuse = (violations: Violation[]): Reserved => ({ refusal: toRefusal(violations) })
-  const toValues = (spent: Spent): unknown[] => [
-    ...[order.payment_id, request.nonce, order.tenant, minor, spend.id],
-    ...[order.order_id, order.run_id, order.plan_seq, order.call_index],
-    ...[payment.version, mandateKey, mandateHash, currency],
-    JSON.stringify({ id: payment.payee.id, name: payment.payee.name }),
-    ...[verified.payee_issuer, verified.checkout_id, payment.checkout.hash, request.provider_id, leaseMs],
-    ...[operationId, Buffer.from(bytes), sha256(bytes)],
-    JSON.stringify(
+  const toValues = (spent: Spent) => ({
+    payment_id: order.payment_id,
+    nonce: request.nonce,
+    tenant: order.tenant,
+    minor,
+    spendId: spend.id,
+    order_id: order.order_id,
+    run_id: order.run_id,
+    plan_seq: order.plan_seq,
+    call_index: order.call_index,
+    version: payment.version,
+    mandateKey,
+    mandateHash,
+    currency,
+    payee: JSON.stringify({ id: payment.payee.id, name: payment.payee.name }),
+    payee_issuer: verified.payee_issuer,
+    checkout_id: verified.checkout_id,
+    checkoutHash: payment.checkout.hash,
+    provider_id: request.provider_id,
+    leaseMs,
+    operationId,
+    bytes: Buffer.from(bytes),
+    bytesHash: sha256(bytes),
+    tokens: JSON.stringify(
       tokens.map(({ kind, raw, identity }) => {
         const [issuer_key, signing_hash] = identity.split('.')
         return { kind, raw, issuer_key, signing_hash }
       }),
     ),
-    JSON.stringify({ checks, spent, ...toDemoFacts(skipped) }),
-    request.capture ?? true,
-    skipped.length > 0 ? JSON.stringify(skipped) : null,
-    ...[order.open_mandate_id, verified.cart_id],
-  ]
+    detail: JSON.stringify({ checks, spent, ...toDemoFacts(skipped) }),
+    capture: request.capture ?? true,
+    skipped: skipped.length > 0 ? JSON.stringify(skipped) : null,
+    open_mandate_id: order.open_mandate_id,
+    cart_id: verified.cart_id,
+  })
   const toReserved = (row: ClaimedPayment): Reserved => ({
     payment: row,
     operation: {
-      ...{ operation_id: operationId, order_id: order.order_id, kind: 'authorize' },
-      ...{ amount_minor: minor, currency, capture: request.capture ?? true, request: Buffer.from(bytes) },
-      ...{ status: 'intent', age_ms: null, answers: 0 },
+      operation_id: operationId,
+      order_id: order.order_id,
+      kind: 'authorize',
+      amount_minor: minor,
+      currency,
+      capture: request.capture ?? true,
+      request: Buffer.from(bytes),
+      status: 'intent',
+      age_ms: null,
+      answers: 0,
     },
   })
   try {
@@ -154,10 +181,12 @@ export const reservePayment = async (
       order.open_mandate_id === null &&
       verified.checkSpent(nothingSpent).length === 0
     ) {
-      const row = await queryOne<ClaimedPayment>(database, reserveFirstStatement, [
+      const row = await queryOne<ClaimedPayment>(database, reserveFirstStatement, {
         ...toValues(nothingSpent),
-        ...[order.takes, spend.max_minor, spend.max_uses],
-      ])
+        takes: order.takes,
+        max_minor: spend.max_minor,
+        max_uses: spend.max_uses,
+      })
       if (row) return toReserved(row)
     }
     return await database.transaction(async (sql): Promise<Reserved> => {
@@ -170,7 +199,11 @@ export const reservePayment = async (
       const [held, spent, last] = await Promise.all([
         queryOne<{ canceled: boolean }>(sql, orderStatement, [order.order_id, order.takes]),
         queryOne<{ minor: number; uses: number }>(sql, lockSpendStatement, [
-          ...[spend.id, order.tenant, currency, spend.max_minor, spend.max_uses],
+          spend.id,
+          order.tenant,
+          currency,
+          spend.max_minor,
+          spend.max_uses,
         ]),
         queryOne<{ last_used_at: number | null }>(sql, lastUseStatement, [spend.id]),
       ])
@@ -202,7 +235,11 @@ export const reservePayment = async (
   /** Whatever guard was first: a mandate or checkout that was paid is the reason that helps. */
   async function explain(result: { refusal: Refusal }): Promise<Reserved> {
     const used = await queryOne<{ mandate: boolean; checkout: boolean }>(database, findUsedStatement, [
-      ...[mandateKey, mandateHash, verified.payee_issuer, verified.checkout_id, verified.cart_id],
+      mandateKey,
+      mandateHash,
+      verified.payee_issuer,
+      verified.checkout_id,
+      verified.cart_id,
     ])
     if (used?.mandate) return refuse([usedViolation()])
     if (used?.checkout) return refuse([paidViolation()])
@@ -220,7 +257,9 @@ class RolledBackError extends Error {
 }
 
 const create = (code: string, field: string, text: string, error: MandateErrorCode): Violation => ({
-  ...{ code, field, error },
+  code,
+  field,
+  error,
   message: `${field} ${text}`,
 })
 const nonceViolation = (): Violation =>

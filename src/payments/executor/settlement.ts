@@ -42,29 +42,32 @@ export type PaymentChange = {
 const settleStatement = `
   WITH mine AS (
     SELECT payment_id, tenant, run_id, spend_id, amount_minor FROM payments
-    WHERE payment_id = $1 AND epoch = $2 AND status IN (SELECT json_array_elements_text($3::json)) FOR UPDATE
+    WHERE payment_id = $payment_id AND epoch = $epoch AND status IN (SELECT json_array_elements_text($from::json)) FOR UPDATE
   ), operation AS (
-    UPDATE payment_operations o SET status = $5, answer = $6::json, request = CASE WHEN $5 = 'done' THEN NULL ELSE request END
-    FROM mine WHERE o.operation_id = $4 AND o.payment_id = mine.payment_id RETURNING o.order_id, o.status
+    UPDATE payment_operations o SET status = $operationStatus, answer = $answer::json,
+      request = CASE WHEN $operationStatus = 'done' THEN NULL ELSE request END
+    FROM mine WHERE o.operation_id = $operationId AND o.payment_id = mine.payment_id RETURNING o.order_id, o.status
   ), spending AS (
     UPDATE mandate_spend s SET reserved_minor = reserved_minor - amount_minor, reserved_uses = reserved_uses - 1,
-      spent_minor = spent_minor + CASE WHEN $7 = 'spent' THEN amount_minor ELSE 0 END,
-      spent_uses = spent_uses + CASE WHEN $7 = 'spent' THEN 1 ELSE 0 END
-    FROM mine WHERE s.spend_id = mine.spend_id AND $7::text IS NOT NULL
+      spent_minor = spent_minor + CASE WHEN $spending = 'spent' THEN amount_minor ELSE 0 END,
+      spent_uses = spent_uses + CASE WHEN $spending = 'spent' THEN 1 ELSE 0 END
+    FROM mine WHERE s.spend_id = mine.spend_id AND $spending::text IS NOT NULL
   ), payment AS (
-    UPDATE payments p SET status = COALESCE($8, status), provider_ref = COALESCE($9, provider_ref),
-      network_ref = COALESCE($10, network_ref), is_authorized = COALESCE($11::boolean, is_authorized), challenge = $12::json,
-      outcome = COALESCE($13::json, outcome), receipt = COALESCE($14, receipt), refunded_minor = refunded_minor + $15::bigint,
-      lease_until = NULL, tries = CASE WHEN $8::text IS NULL THEN tries + 1 ELSE 0 END, updated_at = clock_timestamp(),
-      next_at = CASE WHEN $16::int IS NULL THEN 'infinity' ELSE clock_timestamp() + $16::int * interval '1 millisecond' END
+    UPDATE payments p SET status = COALESCE($status, status), provider_ref = COALESCE($provider_ref, provider_ref),
+      network_ref = COALESCE($network_ref, network_ref), is_authorized = COALESCE($isAuthorized::boolean, is_authorized),
+      challenge = $challenge::json, outcome = COALESCE($outcome::json, outcome), receipt = COALESCE($receipt, receipt),
+      refunded_minor = refunded_minor + $refunded::bigint, lease_until = NULL,
+      tries = CASE WHEN $status::text IS NULL THEN tries + 1 ELSE 0 END, updated_at = clock_timestamp(),
+      next_at = CASE WHEN $delayMs::int IS NULL THEN 'infinity' ELSE clock_timestamp() + $delayMs::int * interval '1 millisecond' END
     FROM mine WHERE p.payment_id = mine.payment_id
   ), ordered AS (
-    UPDATE payment_orders o SET done_at = clock_timestamp(), outcome = $18::json, sealed = NULL FROM mine
-    WHERE o.order_id = ANY (ARRAY[$17, (SELECT order_id FROM operation WHERE status = 'done')]) AND o.done_at IS NULL
+    UPDATE payment_orders o SET done_at = clock_timestamp(), outcome = $orderOutcome::json, sealed = NULL FROM mine
+    WHERE o.order_id = ANY (ARRAY[$orderId, (SELECT order_id FROM operation WHERE status = 'done')]) AND o.done_at IS NULL
   ), event AS (
-    INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT tenant, payment_id, $19, $20::json FROM mine
+    INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT tenant, payment_id, $kind, $detail::json FROM mine
   )
-  SELECT tenant, run_id, CASE WHEN $21::boolean THEN end_wait(tenant, 'payment', payment_id, $13::json) ELSE 0 END AS ended FROM mine`
+  SELECT tenant, run_id, CASE WHEN $endsWait::boolean THEN end_wait(tenant, 'payment', payment_id, $outcome::json) ELSE 0 END AS ended
+  FROM mine`
 
 /** Writes all of a settlement at once; false: another executor has the payment, or it is settled. */
 export const settle = async (
@@ -75,19 +78,29 @@ export const settle = async (
 ): Promise<boolean> => {
   const { operation, order, event } = change
   const json = (value: unknown): string | null => (value == null ? null : JSON.stringify(value))
-  const row = await queryOne<EndedWaits>(sql, settleStatement, [
-    ...[payment_id, epoch, JSON.stringify(change.from)],
-    ...[operation?.id ?? null, operation?.status ?? null, json(operation?.answer)],
-    ...[
-      change.spending ?? null,
-      change.status ?? null,
-      change.provider_ref ?? null,
-      change.network_ref ?? null,
-    ],
-    ...[change.isAuthorized ?? null, json(change.challenge), json(change.outcome), change.receipt ?? null],
-    ...[change.refunded ?? 0, change.delayMs, order?.id ?? null, json(order?.outcome)],
-    ...[event.kind, JSON.stringify(event.detail), change.endsWait ?? false],
-  ])
+  const row = await queryOne<EndedWaits>(sql, settleStatement, {
+    payment_id,
+    epoch,
+    from: JSON.stringify(change.from),
+    operationId: operation?.id ?? null,
+    operationStatus: operation?.status ?? null,
+    answer: json(operation?.answer),
+    spending: change.spending ?? null,
+    status: change.status ?? null,
+    provider_ref: change.provider_ref ?? null,
+    network_ref: change.network_ref ?? null,
+    isAuthorized: change.isAuthorized ?? null,
+    challenge: json(change.challenge),
+    outcome: json(change.outcome),
+    receipt: change.receipt ?? null,
+    refunded: change.refunded ?? 0,
+    delayMs: change.delayMs,
+    orderId: order?.id ?? null,
+    orderOutcome: json(order?.outcome),
+    kind: event.kind,
+    detail: JSON.stringify(event.detail),
+    endsWait: change.endsWait ?? false,
+  })
   wakeWaiting(row, wake)
   return row !== null
 }

@@ -53,8 +53,13 @@ export type VerifiedOrder = {
 const text = z.string().min(1)
 const name = text.max(500).nullable()
 const routeSchema = z.object({
-  ...{ agent: text.max(64), context_id: name, credentials_agent: name, credentials_context_id: name },
-  ...{ alias: name, user_email: name, risk_data: z.string().min(1).max(100_000).nullable() },
+  agent: text.max(64),
+  context_id: name,
+  credentials_agent: name,
+  credentials_context_id: name,
+  alias: name,
+  user_email: name,
+  risk_data: z.string().min(1).max(100_000).nullable(),
 })
 const common = {
   route: routeSchema.optional(),
@@ -219,7 +224,8 @@ const verifyV2 = (
     // the id in a mandate is what a checkout or an agent wrote: the trusted issuer says who is paid
     payment: { ...mandated, payee: { ...mandated.payee, id: merchant.issuer } },
     payee_issuer: merchant.issuer,
-    ...{ checkout_id: checkoutId, cart_id: checkoutId },
+    checkout_id: checkoutId,
+    cart_id: checkoutId,
     tokens: [
       { kind: 'payment', raw: request.payment, identity: payment.value.identity },
       { kind: 'checkout', raw: request.checkout, identity: checkout.value.identity },

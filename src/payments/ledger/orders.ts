@@ -47,8 +47,11 @@ export type AdminOrder =
 
 const insertStatement = `
   INSERT INTO payment_orders (order_id, tenant, kind, payment_id, run_id, plan_seq, call_index, request, sealed, open_mandate_id)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+  VALUES ($orderId, $tenant, $kind, $paymentId, $run_id, $plan_seq, $index, $request, $sealed, $openMandateId)
   ON CONFLICT (tenant, run_id, plan_seq, call_index, kind) WHERE run_id IS NOT NULL DO NOTHING RETURNING payment_id`
+
+/** What only orders of calls have, some of them. */
+const noCall = { run_id: null, plan_seq: null, index: null, sealed: null, openMandateId: null }
 
 /** Removes what was answered to the secret question of a call. */
 export const forgetAnswer = async (sql: Sql, ...call: [string, string, number, number]): Promise<void> =>
@@ -69,13 +72,18 @@ export const orderPayment = async (
   request: PaymentRequest | OpenPaymentRequest,
   { paymentId = newPaymentId(), credential = null }: { paymentId?: string; credential?: string | null } = {},
 ): Promise<string> => {
-  const openMandateId = request.version === '0.2-open' ? request.open_mandate_id : null
-  const values = [tenant, 'pay', paymentId, run_id, plan_seq, index, JSON.stringify(request), credential]
-  const inserted = await queryOne<{ payment_id: string }>(sql, insertStatement, [
-    newPaymentOrderId(),
-    ...values,
-    openMandateId,
-  ])
+  const inserted = await queryOne<{ payment_id: string }>(sql, insertStatement, {
+    orderId: newPaymentOrderId(),
+    tenant,
+    kind: 'pay',
+    paymentId,
+    run_id,
+    plan_seq,
+    index,
+    request: JSON.stringify(request),
+    sealed: credential,
+    openMandateId: request.version === '0.2-open' ? request.open_mandate_id : null,
+  })
   if (inserted) {
     if (credential !== null) await forgetAnswer(sql, tenant, run_id, plan_seq, index)
     return inserted.payment_id
@@ -97,10 +105,17 @@ export const orderPresentation = async (
   request: PaymentRequest,
   paymentId: string,
 ): Promise<void> =>
-  void (await sql.query(insertStatement, [
-    newPaymentOrderId(),
-    ...[tenant, 'present', paymentId, run_id, plan_seq, index, JSON.stringify(request), null, null],
-  ]))
+  void (await sql.query(insertStatement, {
+    ...noCall,
+    orderId: newPaymentOrderId(),
+    tenant,
+    kind: 'present',
+    paymentId,
+    run_id,
+    plan_seq,
+    index,
+    request: JSON.stringify(request),
+  }))
 
 /**
  * Orders that the answer of a person (an OTP) is sent to the provider that asked for it, and removes it from the question. `answer`
@@ -113,10 +128,18 @@ export const orderAnswer = async (
   paymentId: string,
   answer: string,
 ): Promise<void> => {
-  await sql.query(insertStatement, [
-    newPaymentOrderId(),
-    ...[tenant, 'answer', paymentId, run_id, plan_seq, index, '{}', answer, null],
-  ])
+  await sql.query(insertStatement, {
+    ...noCall,
+    orderId: newPaymentOrderId(),
+    tenant,
+    kind: 'answer',
+    paymentId,
+    run_id,
+    plan_seq,
+    index,
+    request: '{}',
+    sealed: answer,
+  })
   await forgetAnswer(sql, tenant, run_id, plan_seq, index)
 }
 
@@ -127,10 +150,16 @@ export const orderForAdmin = async (
   paymentId: string,
   { kind, ...request }: AdminOrder,
 ): Promise<string> => {
-  const id = newPaymentOrderId()
-  const values = [id, tenant, kind, paymentId, null, null, null, JSON.stringify(request), null, null]
-  await sql.query(insertStatement, values)
-  return id
+  const orderId = newPaymentOrderId()
+  await sql.query(insertStatement, {
+    ...noCall,
+    orderId,
+    tenant,
+    kind,
+    paymentId,
+    request: JSON.stringify(request),
+  })
+  return orderId
 }
 
 /** What became of an order: null while it is not done. */

@@ -31,7 +31,8 @@ const toShopper = ({ risk_data }: AgentRoute): AgentPart[] => [
 ]
 
 const toMerchant = ({ route }: AgentOrder, parts: AgentPart[]): AgentMessage => ({
-  ...{ agent: route.agent, parts },
+  agent: route.agent,
+  parts,
   ...(route.context_id !== null && { context_id: route.context_id }),
 })
 

@@ -67,7 +67,8 @@ const readV2 = (
 ): Reading => {
   if (typeof receipt !== 'string' || order.version !== '0.2') return { problem: 'it is no signed receipt' }
   const verdict = verifyReceipt(receipt, kind, kind === 'payment' ? order.payment : order.checkout, {
-    ...{ findKeys, now },
+    findKeys,
+    now,
   })
   if (!verdict.ok) return toProblem(verdict.violations)
   if (kind === 'checkout' && findMerchant(receipt, merchants)?.issuer !== payee_issuer)

@@ -142,7 +142,9 @@ export const openAgentProvider = (
     const refusal = found.find(({ reading }) => reading.problem === null && reading.error !== null)?.reading
     if (refusal && 'error' in refusal)
       return {
-        ...{ status: 'declined', provider_ref, receipts },
+        status: 'declined',
+        provider_ref,
+        receipts,
         reason: `the payment processor refused it (${refusal.error})`,
       }
     if (reply.state !== 'completed') return decline(reply, provider_ref, receipts)

@@ -134,8 +134,14 @@ export const openProvider = (
     windowMs: window_ms,
     toRequest({ kind, provider_ref, payment_id, amount, payee, credential, capture }) {
       const request: CardRequest = {
-        ...{ kind, payment: provider_ref, payment_id, amount: amount.minor, currency: amount.currency },
-        ...{ payee: { id: payee.id, name: payee.name }, credential, capture },
+        kind,
+        payment: provider_ref,
+        payment_id,
+        amount: amount.minor,
+        currency: amount.currency,
+        payee: { id: payee.id, name: payee.name },
+        credential,
+        capture,
       }
       return JSON.stringify(request)
     },

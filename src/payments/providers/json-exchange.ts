@@ -47,7 +47,10 @@ export const createJsonExchange =
     const headers = { accept: 'application/json', 'content-type': 'application/json', ...init.headers }
     const response = await egress.request(url, {
       ...init,
-      ...{ headers, signal: deadline.signal, allowPrivate: allow_private, maxRedirects: 0 },
+      headers,
+      signal: deadline.signal,
+      allowPrivate: allow_private,
+      maxRedirects: 0,
     })
     return { status: response.status, body: await readJsonBody(response, who) }
   }

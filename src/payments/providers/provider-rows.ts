@@ -179,21 +179,24 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
         await sql.query(
           `INSERT INTO payment_providers (provider_id, name, kind, base_url, allow_private, tenants, is_test, window_ms, timeout_ms,
            sealed_api_key, api_key_end, sealed_webhook_secret, webhook_secret_end, is_demo)
-         VALUES ($1, $2, $3, $4, $5, ${tenantsSql('$6')}, $7, $8, $9, $10, $11, $12, $13, $14)`,
-          [
-            ...[
-              id,
-              name,
-              kind,
-              base_url ?? null,
-              allowPrivate,
-              JSON.stringify(business_ids),
-              test,
-              window_ms,
-              timeout_ms,
-            ],
-            ...[sealedKey, toEnd(api_key), sealedSecret, toEnd(webhook_secret), demo],
-          ],
+         VALUES ($id, $name, $kind, $base_url, $allowPrivate, ${tenantsSql('$business_ids')}, $test, $window_ms, $timeout_ms,
+           $sealedKey, $keyEnd, $sealedSecret, $secretEnd, $demo)`,
+          {
+            id,
+            name,
+            kind,
+            base_url: base_url ?? null,
+            allowPrivate,
+            business_ids: JSON.stringify(business_ids),
+            test,
+            window_ms,
+            timeout_ms,
+            sealedKey,
+            keyEnd: toEnd(api_key),
+            sealedSecret,
+            secretEnd: toEnd(webhook_secret),
+            demo,
+          },
         )
       })
       return (await get(id)) as ProviderView
@@ -237,10 +240,13 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
              window_ms = COALESCE($6::int, window_ms), timeout_ms = COALESCE($7::int, timeout_ms),
              updated_at = clock_timestamp() WHERE provider_id = $1`,
           [
-            ...[id, change.name ?? null, change.base_url ?? null],
+            id,
+            change.name ?? null,
+            change.base_url ?? null,
             change.allow_private === undefined && !isMoved ? null : allowPrivate,
             change.business_ids === undefined ? null : JSON.stringify(change.business_ids),
-            ...[change.window_ms ?? null, change.timeout_ms ?? null],
+            change.window_ms ?? null,
+            change.timeout_ms ?? null,
           ],
         )
         // the sealed columns cannot be read, so each is set by itself
@@ -272,7 +278,8 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
         from: 'payment_providers',
         where: '$1::text IS NULL OR tenants IS NULL OR $1 = ANY(tenants)',
         values: [filter.business_id ?? null],
-        ...{ at: 'created_at', id: 'provider_id' },
+        at: 'created_at',
+        id: 'provider_id',
       }
       return readPage<Row, ProviderView>(database, list, filter, toView)
     },

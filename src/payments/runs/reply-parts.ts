@@ -31,7 +31,9 @@ const toPrice = (money: Money): Price => {
   const digits = currencyExponents.get(money.currency) ?? 0
   const style = { style: 'currency', currency: money.currency } as const
   const format = new Intl.NumberFormat('en-US', {
-    ...{ ...style, minimumFractionDigits: digits, maximumFractionDigits: digits },
+    ...style,
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
   })
   return { ...money, text: format.format(formatMoney(money) as `${number}`) }
 }
@@ -63,15 +65,15 @@ const readCart = (value: Json): Read => {
   // what says that it is signed must have all that a payment needs
   const signed = merchant_authorization === undefined ? null : readBy(cartMandateSchema, raw)
   const offer: MerchantOffer = {
-    ...{ version: '0.1', cart_id: id, label: toLine(display_items[0]?.label ?? total.label) },
+    version: '0.1',
+    cart_id: id,
+    label: toLine(display_items[0]?.label ?? total.label),
     total: toPrice(total.amount),
     lines: display_items
       .slice(0, maxLines)
       .map(({ label, amount }) => ({ label: toLine(label), price: toPrice(amount) })),
-    ...{
-      expires_at: cart_expiry ?? null,
-      merchant: merchant_name === undefined ? null : toLine(merchant_name),
-    },
+    expires_at: cart_expiry ?? null,
+    merchant: merchant_name === undefined ? null : toLine(merchant_name),
     refund_days: display_items[0]?.refund_period ?? null,
     signed: signed?.ok ? { id, document: value } : null,
   }
@@ -99,8 +101,15 @@ const readEntry = (value: Json): Read => {
   const total = toPrice(money)
   const label = toLine(item_label)
   const offer: MerchantOffer = {
-    ...{ version: '0.2', cart_id, label, total, lines: [{ label, price: total }], signed: null },
-    ...{ expires_at: null, refund_days: null, merchant: null },
+    version: '0.2',
+    cart_id,
+    label,
+    total,
+    lines: [{ label, price: total }],
+    signed: null,
+    expires_at: null,
+    refund_days: null,
+    merchant: null,
   }
   if (checkout_jwt === undefined) return { offer, problem: null }
   if (checkout_hash !== undefined && checkout_hash !== hashText(checkout_jwt))

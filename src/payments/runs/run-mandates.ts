@@ -29,7 +29,10 @@ const toLimits = (terms: OpenMandateTerms): OpenMandateLimits => {
   if (recurrence && budget === null) refuse('budget', 'is missing: a recurrence needs one')
   const instrument = method ?? 'card'
   return {
-    ...{ merchants, items, currency, recurrence },
+    merchants,
+    items,
+    currency,
+    recurrence,
     max_minor: toMinor(max_amount, 'max_amount'),
     budget_minor: budget === null ? null : toMinor(budget, 'budget'),
     instrument: { id: instrument, type: 'card' },

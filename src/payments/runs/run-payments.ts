@@ -107,7 +107,10 @@ export const createRunPayments = (
       const { status, outcome, amount, payee, receipt } = payment
       const isVerified = receipt !== null && (await verifyReceipt(sql, receipt, paymentId))
       return {
-        ...{ status, message: outcome?.message ?? '', code: outcome?.code ?? null, amount },
+        status,
+        message: outcome?.message ?? '',
+        code: outcome?.code ?? null,
+        amount,
         payee: payee?.name ?? null,
         receipt: receipt === null ? null : isVerified ? 'verified' : 'invalid',
       }

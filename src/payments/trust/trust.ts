@@ -56,7 +56,11 @@ export const createTrust = (sql: Sql) => {
     // all payments that are verified in this turn of the event loop ask by one statement
     await new Promise<void>((resolve) => process.nextTick(resolve))
     const queries = asked.map(({ business_id, role, kid, issuer }, nth) => ({
-      ...{ nth, for_business: business_id, for_role: role, for_kid: kid, for_issuer: issuer },
+      nth,
+      for_business: business_id,
+      for_role: role,
+      for_kid: kid,
+      for_issuer: issuer,
     }))
     asked = []
     answering = undefined

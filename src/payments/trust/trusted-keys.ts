@@ -96,7 +96,8 @@ export const createTrustedKeys = (database: Database) => {
         from: 'trusted_keys',
         where: '($1::text IS NULL OR tenant IS NULL OR tenant = $1) AND ($2::text IS NULL OR issuer = $2)',
         values: [filter.business_id ?? null, filter.issuer ?? null],
-        ...{ at: 'created_at', id: 'key_id' },
+        at: 'created_at',
+        id: 'key_id',
       }
       return readPage<Row, TrustedKeyView>(database, list, filter, toView)
     },

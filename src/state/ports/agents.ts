@@ -15,8 +15,14 @@ export type AgentMessage = {
 
 /** The states of a task, as A2A 0.3 writes them. */
 export const agentStates = [
-  ...(['submitted', 'working', 'completed', 'failed', 'canceled', 'rejected'] as const),
-  ...(['input-required', 'auth-required'] as const),
+  'submitted',
+  'working',
+  'completed',
+  'failed',
+  'canceled',
+  'rejected',
+  'input-required',
+  'auth-required',
 ] as const
 
 /** What an agent answered. Nothing in it is trusted. `rejected` is also what it, or Mason, refused at once: `texts` says why. */

@@ -16,8 +16,18 @@ type Frame = { in: 'code' | 'field'; brackets: number } | TextFrame
 type TextFrame = { in: 'text' | 'format'; quote: string; isRaw: boolean; start: number }
 
 const prefixKinds: Readonly<Record<string, PythonLiteralKind>> = {
-  ...{ '': 'plain', u: 'plain', r: 'raw', b: 'bytes', br: 'bytes', rb: 'bytes' },
-  ...{ f: 'formatted', fr: 'formatted', rf: 'formatted', t: 'formatted', tr: 'formatted', rt: 'formatted' },
+  '': 'plain',
+  u: 'plain',
+  r: 'raw',
+  b: 'bytes',
+  br: 'bytes',
+  rb: 'bytes',
+  f: 'formatted',
+  fr: 'formatted',
+  rf: 'formatted',
+  t: 'formatted',
+  tr: 'formatted',
+  rt: 'formatted',
 }
 
 /** A word with what it may be the prefix of, a comment, or one character. Words begin with digits too: `0xfor"x"`. */

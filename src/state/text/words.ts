@@ -35,7 +35,8 @@ export const containsWords = (text: string, value: string): boolean => {
   return wanted.every((word) => words.has(word))
 }
 
-const toPairs = (text: string): string[] => {
+/** Pairs of neighbouring characters, by which text without spaces is compared; a single character stands alone. */
+export const toPairs = (text: string): string[] => {
   const letters = [...text]
   if (letters.length < 2) return letters
   return letters.slice(1).map((letter, at) => `${letters[at]}${letter}`)

@@ -161,10 +161,14 @@ const median = (values: Numbers): DecimalValue =>
   average(values.toSorted(compare).slice((values.length - 1) >> 1, (values.length >> 1) + 1))
 
 const many = (compute: (values: Numbers) => DecimalValue): ExpressionFunction => ({
-  ...{ most: Infinity, takes: 'at least 1 number', compute },
+  most: Infinity,
+  takes: 'at least 1 number',
+  compute,
 })
 const one = (compute: (value: DecimalValue) => DecimalValue): ExpressionFunction => ({
-  ...{ most: 1, takes: '1 number', compute: ([value]) => compute(value) },
+  most: 1,
+  takes: '1 number',
+  compute: ([value]) => compute(value),
 })
 const toSettledInteger = (value: DecimalValue, rounding: Decimal.Rounding): DecimalValue => ({
   number: roundToSettled(value).toDecimalPlaces(0, rounding),

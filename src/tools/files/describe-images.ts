@@ -92,7 +92,8 @@ const withDescriptions = (
     } else {
       const note = `what it shows is not described: ${seen.note}`
       other_files[name] = {
-        ...{ ...entry, notes: [...entry.notes, note] },
+        ...entry,
+        notes: [...entry.notes, note],
         ...(seen.isTransient && { tries: 1 }),
         ...(seen.needsVision && { unseen: true as const }),
       }

@@ -34,8 +34,13 @@ export default defineTool({
       context.files,
       file_path,
       {
-        ...{ first: 1, last: Number.MAX_SAFE_INTEGER, pattern, mode: 'search' },
-        ...{ maxLines: maxRanked, maxBytes: Number.MAX_SAFE_INTEGER, maxLineChars: maxLineLength },
+        first: 1,
+        last: Number.MAX_SAFE_INTEGER,
+        pattern,
+        mode: 'search',
+        maxLines: maxRanked,
+        maxBytes: Number.MAX_SAFE_INTEGER,
+        maxLineChars: maxLineLength,
       },
       signal,
     )

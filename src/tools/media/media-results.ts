@@ -83,8 +83,11 @@ const toPatch = (stored: readonly StoredMedia[]): DeclaredPatch<'origin_files' |
           opaque.map(({ name, mime_type, blob, bytes }) => [
             name,
             {
-              ...{ from: `blob:${blob}`, format: mime_type.split('/')[0] ?? '', readable: true },
-              ...{ facts: { type: mime_type, bytes }, notes: [] },
+              from: `blob:${blob}`,
+              format: mime_type.split('/')[0] ?? '',
+              readable: true,
+              facts: { type: mime_type, bytes },
+              notes: [],
             },
           ]),
         ),

@@ -25,7 +25,8 @@ export default defineTool({
       schema: { type: 'string', minLength: 1, maxLength: 200, ...format },
       options: [],
       expires_in_ms: expiresInMs,
-      ...{ secret: true, payment_id: purchase.payment_id },
+      secret: true,
+      payment_id: purchase.payment_id,
     })
     if (code.kind === 'expired')
       return context.checkpoint({

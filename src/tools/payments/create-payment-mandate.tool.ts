@@ -53,7 +53,11 @@ export default defineTool({
       })
     const provider_id = await chooseProvider(payments, provider, chosenMethod ? 'agent' : 'card')
     const purchase = {
-      ...{ payment_id, cart_action, cart_id: cart.id, method, provider_id },
+      payment_id,
+      cart_action,
+      cart_id: cart.id,
+      method,
+      provider_id,
       method_action: chosenMethod?.id ?? null,
     }
     const { total, payee } = await payments.draft(cart, toChoice(purchase, chosenMethod))

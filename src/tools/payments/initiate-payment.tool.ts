@@ -32,7 +32,8 @@ export default defineTool({
       schema: { type: 'string', format: 'payment-token', minLength: 1, maxLength: 200 },
       options: [],
       expires_in_ms: expiresInMs,
-      ...{ secret: true, payment_id },
+      secret: true,
+      payment_id,
     })
     if (token.kind === 'expired')
       return context.checkpoint(

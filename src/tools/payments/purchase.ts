@@ -33,7 +33,11 @@ export const toResult = ({
   provider_id,
   method_action = null,
 }: Omit<Purchase, 'method_action'> & Partial<Pick<Purchase, 'method_action'>>) => ({
-  ...{ payment_id, cart_action, cart_id, method, provider_id },
+  payment_id,
+  cart_action,
+  cart_id,
+  method,
+  provider_id,
   ...(method_action !== null && { method_action }),
 })
 
@@ -139,8 +143,13 @@ export const findMethod = async (
     return {
       id: one.id,
       route: {
-        ...{ agent: sold.agent, context_id: sold.context_id ?? null, risk_data: sold.risk_data ?? null },
-        ...{ credentials_agent, credentials_context_id: method.context_id ?? null, alias, user_email },
+        agent: sold.agent,
+        context_id: sold.context_id ?? null,
+        risk_data: sold.risk_data ?? null,
+        credentials_agent,
+        credentials_context_id: method.context_id ?? null,
+        alias,
+        user_email,
       },
       ...(token && { token }),
     }
@@ -152,7 +161,8 @@ export const findMethod = async (
 
 /** How the cart of a purchase is paid. */
 export const toChoice = ({ payment_id, method }: Purchase, chosen: Method | null): PaymentChoice => ({
-  ...{ payment_id, method },
+  payment_id,
+  method,
   ...(chosen && { alias: chosen.route.alias ?? '' }),
   ...(chosen?.token && { token: chosen.token }),
 })

@@ -41,12 +41,17 @@ export default defineTool({
       })
     const { provider_id, wallet, instrument: alias } = mandate
     const purchase = {
-      ...{ payment_id: payments.newId(), cart_action, cart_id: cart.id, method: null, provider_id },
+      payment_id: payments.newId(),
+      cart_action,
+      cart_id: cart.id,
+      method: null,
+      provider_id,
     }
     return checkpoint({
       summary: 'Prepared a payment under an open mandate',
       result: {
-        ...{ ...toResult(purchase), mandate_id: mandate.id },
+        ...toResult(purchase),
+        mandate_id: mandate.id,
         // what pays over A2A, also where the user is asked: `findMethod` reads it
         ...(wallet && { credentials_agent: wallet.agent, user_email: wallet.user_email, alias }),
         text: `The checkout is paid under the open mandate ${mandate.id}.`,

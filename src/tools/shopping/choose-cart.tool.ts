@@ -108,7 +108,12 @@ export default defineTool({
       summary: `The user chose ${chosen.label}`.slice(0, 200),
       result: {
         text: `The user chose ${chosen.label} (cart ${chosen.cart_id}) for ${chosen.total.text}. Next: get_shipping_address, then update_cart.`,
-        ...{ agent, context_id, risk_data, cart_id: chosen.cart_id, offer: chosen, provenance: 'agent' },
+        agent,
+        context_id,
+        risk_data,
+        cart_id: chosen.cart_id,
+        offer: chosen,
+        provenance: 'agent',
       },
     })
   },

@@ -43,7 +43,9 @@ export default defineTool({
       // it has no signature, so the user confirms each cart (AP2.md 1.2)
       user_cart_confirmation_required: true,
       natural_language_description: toPlainLine(description, 2000),
-      ...{ merchants, skus, requires_refundability: input.requires_refundability ?? false },
+      merchants,
+      skus,
+      requires_refundability: input.requires_refundability ?? false,
       intent_expiry: new Date(now.getTime() + (input.expires_in_hours ?? 24) * hourMs).toISOString(),
     }
     const reply = await context.ask({
@@ -60,7 +62,9 @@ export default defineTool({
       return context.checkpoint({
         summary: 'The user confirmed what to buy',
         result: {
-          ...{ text: 'The user confirmed it. Call find_products.', intent, confirmed: true },
+          text: 'The user confirmed it. Call find_products.',
+          intent,
+          confirmed: true,
           provenance: 'agent',
         },
       })

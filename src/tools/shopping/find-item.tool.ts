@@ -72,7 +72,10 @@ export default defineTool({
       summary: `${agent} has ${name}`.slice(0, 200),
       result: {
         text: `${agent} has ${name} (cart ${offer.cart_id}) for ${offer.total.text}. Next: get_shipping_address with the email ${wallet.user_email} and the agent ${wallet.agent}, then update_cart.`,
-        ...{ agent, context_id: reply.context_id, mandate_id, offer },
+        agent,
+        context_id: reply.context_id,
+        mandate_id,
+        offer,
         risk_data: risk_data ?? ap2Defaults.riskData,
       },
     })

@@ -58,7 +58,8 @@ export default defineTool({
       return context.checkpoint(agentErrorDraft(`${agent} did not search`, reply.problem))
     const { offers, problems, risk_data } = reply.parts
     const judged = offers.map(({ signed: _signed, ...offer }) => ({
-      ...{ offer, objection: findObjection(offer, intent, now) },
+      offer,
+      objection: findObjection(offer, intent, now),
     }))
     const wanted = judged.flatMap(({ offer, objection }) => (objection === null ? [offer] : []))
     const objections = [...new Set(judged.flatMap(({ objection }) => objection ?? []))].map(
@@ -72,7 +73,10 @@ export default defineTool({
       summary: `${agent} offers ${wanted.length} products`,
       result: {
         text: [text, ...objections, sayProblems(problems).trim()].filter(Boolean).join('\n'),
-        ...{ found: wanted.length, agent, context_id: reply.context_id, offers: wanted },
+        found: wanted.length,
+        agent,
+        context_id: reply.context_id,
+        offers: wanted,
         risk_data: risk_data ?? ap2Defaults.riskData,
       },
     })

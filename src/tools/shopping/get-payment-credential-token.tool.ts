@@ -56,7 +56,8 @@ export default defineTool({
       summary: 'Got the token of the payment method',
       result: {
         text: `The token of ${alias} is kept for the payment. Next: create_payment_mandate.`,
-        ...{ ...method, token: { value, url } },
+        ...method,
+        token: { value, url },
       },
     })
   },

@@ -91,8 +91,12 @@ export default defineTool({
       summary: `Pays with ${alias}`.slice(0, 200),
       result: {
         text: `${others.length === 0 ? 'The only payment method that fits is' : 'The user chose'} ${alias}. Next: ${next}.`,
-        ...{ cart_id: sale.signed_id, version: sale.version, credentials_agent: agent, alias },
-        ...{ context_id: reply.context_id, user_email },
+        cart_id: sale.signed_id,
+        version: sale.version,
+        credentials_agent: agent,
+        alias,
+        context_id: reply.context_id,
+        user_email,
       },
     })
   },

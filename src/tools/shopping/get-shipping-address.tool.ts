@@ -24,8 +24,15 @@ const addressSchema = z.strictObject({
 })
 
 const parts = [
-  ...['recipient', 'organization', 'address_line', 'dependent_locality', 'city', 'region', 'postal_code'],
-  ...['country', 'phone_number'],
+  'recipient',
+  'organization',
+  'address_line',
+  'dependent_locality',
+  'city',
+  'region',
+  'postal_code',
+  'country',
+  'phone_number',
 ]
 /** In one line, as a person reads it. */
 const showAddress = (address: { [key: string]: Json }): string =>
@@ -85,10 +92,7 @@ export default defineTool({
       }
       return context.checkpoint({
         summary: 'The user confirmed the shipping address',
-        result: {
-          ...{ text: `Ship to: ${shown}`, address: given, user_email: null },
-          credentials_agent: null,
-        },
+        result: { text: `Ship to: ${shown}`, address: given, user_email: null, credentials_agent: null },
       })
     }
     if (email === undefined) throw new MasonError('internal', 'a call without email and address')
@@ -117,7 +121,9 @@ export default defineTool({
     return context.checkpoint({
       summary: `Got the shipping address from ${agent}`,
       result: {
-        ...{ text: `Ship to: ${showAddress(found)}`, address: found, user_email: email },
+        text: `Ship to: ${showAddress(found)}`,
+        address: found,
+        user_email: email,
         credentials_agent: agent,
       },
     })

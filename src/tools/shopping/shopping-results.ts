@@ -49,8 +49,12 @@ const shoppingResults = {
     methods: z.array(z.json()),
   }),
   get_payment_methods: z.object({
-    ...{ version: z.enum(['0.1', '0.2']), cart_id: text, credentials_agent: text, alias: text },
-    ...{ context_id: text.nullable(), user_email: text },
+    version: z.enum(['0.1', '0.2']),
+    cart_id: text,
+    credentials_agent: text,
+    alias: text,
+    context_id: text.nullable(),
+    user_email: text,
   }),
 } as const
 

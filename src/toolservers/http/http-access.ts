@@ -91,8 +91,12 @@ export const createHttpAccess = (
       let isSent = false
       try {
         const response = await egress.request(request.url, {
-          ...{ method: request.method, headers, body: request.body, signal: deadline.signal },
-          ...{ allowPrivate: host.allow_private, maxRedirects: 0 },
+          method: request.method,
+          headers,
+          body: request.body,
+          signal: deadline.signal,
+          allowPrivate: host.allow_private,
+          maxRedirects: 0,
           beforeSend() {
             beforeSend()
             isSent = true
@@ -141,7 +145,9 @@ const readReply = async (response: EgressResponse, scrubber: Scrubber): Promise<
   const text = isText ? decodeText(Buffer.concat(chunks).subarray(0, maxReplyBytes), contentType) : ''
   const location = headers.get('location')
   return {
-    ...{ ok: true, status, content_type: contentType?.slice(0, 200) ?? null },
+    ok: true,
+    status,
+    content_type: contentType?.slice(0, 200) ?? null,
     location: location === null ? null : scrubber.text(location.slice(0, 2000)),
     text: scrubber.text(text),
     note: describeMissing(isText, bytes, contentType),

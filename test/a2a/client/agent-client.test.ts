@@ -5,13 +5,16 @@ import type { Egress } from '../../../src/infra/egress/egress-port.ts'
 const completed = { task: { id: 'task-1', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } } }
 
 /** An agent of A2A 1.0 that is away for the first tries, by this error. */
-const createTarget = (away: number, error: Error, result: object = completed) => {
+const createTarget = (away: number, error: Error, result: object = completed, onAway = () => {}) => {
   const tries: string[] = []
   const egress = {
     async request(_url, { body, beforeSend }) {
       const { id, params } = JSON.parse(String(body))
       tries.push(params.message.messageId)
-      if (tries.length <= away) throw error
+      if (tries.length <= away) {
+        onAway()
+        throw error
+      }
       beforeSend?.()
       const bytes = [Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result }))]
       const read = async () => bytes.shift() ?? null
@@ -64,11 +67,10 @@ test('an agent whose addresses all refuse the connection is away too, and the re
 
 test('a message that is aborted in a pause ends with the reason of the signal', async () => {
   const control = new AbortController()
-  const target = createTarget(9, refuse('127.0.0.1:1'))
-  const sending = target.send(control.signal)
-  await expect.poll(() => target.tries).toEqual(['m-1'])
-  control.abort(new Error('the lease is lost'))
-  await expect(sending).rejects.toThrow('the lease is lost')
+  const abort = () => void setImmediate(() => control.abort(new Error('the lease is lost')))
+  const target = createTarget(9, refuse('127.0.0.1:1'), completed, abort)
+  await expect(target.send(control.signal)).rejects.toThrow('the lease is lost')
+  expect(target.tries).toEqual(['m-1'])
 })
 
 test('no words of an agent make its reply one of an agent that was not reached', async () => {

@@ -16,7 +16,7 @@ const request = async (url: string, method: string, token?: string) => {
   const { status } = response
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   const text = isStream ? '' : await response.text()
-  // a connection serves many requests, but for that of a stream
+  // only the connection of a stream has to be cut; the others are used again
   if (isStream) ended.abort()
   return { status, error: [401, 403].includes(status) ? text : '' }
 }
@@ -93,5 +93,27 @@ describe('a token', () => {
         remedy: `use a token with this role: mason tokens create --business acme --name NAME --role ${role}`,
       },
     ])
+  })
+
+  test('gets one response, and no second one is tried: a refusal of the HTTP binding of A2A is no failure of the server', async () => {
+    const logged: unknown[][] = []
+    const add = (...line: unknown[]) => void logged.push(line)
+    const logger = {
+      level: 'info',
+      silent() {},
+      trace() {},
+      debug() {},
+      info() {},
+      warn: add,
+      error: add,
+      fatal: add,
+    }
+    const { server, fake } = await serve({
+      auth: 'required',
+      logger: Object.assign(logger, { child: () => logger as never, setBindings() {} }),
+    })
+    fake.tokens.set('submit', { business_id: 'acme', roles: ['submit'] })
+    expect((await request(`${server.url}/a2a/agents/acme/message:send`, 'POST', 'submit')).status).toBe(403)
+    expect(logged).toEqual([])
   })
 })

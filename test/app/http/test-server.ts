@@ -13,12 +13,13 @@ export const eventually = <Value>(check: () => Value | Promise<Value>): Promise<
 export const serve = async (
   options: Partial<AppOptions> = {},
 ): Promise<{ server: TestServer; fake: FakeRuntime }> => {
-  const opened = await open(options)
+  const opened = await openServer(options)
   onTestFinished(() => opened.server.close())
   return opened
 }
 
-const open = async (options: Partial<AppOptions>) => {
+/** The same as `serve`, for the caller to close. */
+export const openServer = async (options: Partial<AppOptions> = {}) => {
   const fake = createFakeRuntime()
   return { server: await startServer({ runtime: fake.runtime, auth: 'off', ...options }), fake }
 }
@@ -32,7 +33,7 @@ export const serveGuarded = async (options: Partial<AppOptions> = {}) => {
 
 /** The same, for the caller to close. */
 export const openGuarded = async (options: Partial<AppOptions> = {}) => {
-  const setup = await open({ auth: 'required', adminToken: 'the-admin', ...options })
+  const setup = await openServer({ auth: 'required', adminToken: 'the-admin', ...options })
   const roles: [token: string, business: string, ...roles: string[]][] = [
     ['all', 'acme', 'submit', 'read'],
     ['submitter', 'acme', 'submit'],

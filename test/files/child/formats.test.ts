@@ -48,9 +48,9 @@ const open = async (
   return { ...contents, text: at === undefined ? '' : readFileSync(at, 'utf8') }
 }
 
-/** The rows of one statement over the tables of one file, each named t, t2, …. */
-const ask = async (name: string, bytes: string | Uint8Array, sql: string): Promise<TableRows> => {
-  await using folder = await openFolder()
+/** The tables of one file, each named t, t2, …; `query` gives the rows of a statement over them. */
+const openTables = async (name: string, bytes: string | Uint8Array) => {
+  const folder = await openFolder()
   const path = join(folder.path, 'file')
   await writeFile(path, bytes)
   const { contents } = await run({ kind: 'prepare', path, name, type: '', folder: folder.path })
@@ -63,7 +63,26 @@ const ask = async (name: string, bytes: string | Uint8Array, sql: string): Promi
     columns,
     rows,
   }))
-  return (await run({ kind: 'query', sql, tables: loaded, cached: null })).rows
+  return {
+    query: async (sql: string): Promise<TableRows> =>
+      (await run({ kind: 'query', sql, tables: loaded, cached: null })).rows,
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  }
+}
+
+/** The rows of one statement over the tables of one file. */
+const ask = async (name: string, bytes: string | Uint8Array, sql: string): Promise<TableRows> => {
+  await using tables = await openTables(name, bytes)
+  return await tables.query(sql)
+}
+
+/** Each of these statements is refused for this reason. */
+const refuseEach = async (
+  query: (sql: string) => Promise<unknown>,
+  statements: readonly string[],
+  why: string | RegExp,
+): Promise<void> => {
+  for (const sql of statements) await expect(query(sql), sql).rejects.toThrow(why)
 }
 
 const column = (found: FileContents, name: string, table = 0) =>
@@ -337,27 +356,17 @@ describe('statements', () => {
 
   test('a text has no sum, and no arithmetic, of the digits that it begins with', async () => {
     const text = 'part;weight;since;n\na;12 kg;2024-03-05;00012\nb;1.5 kg;2023-01-02;00030\n'
-    const query = async (sql: string) => (await ask('a.csv', text, sql)).rows
-    for (const sql of [
-      'sum(weight)',
-      'avg(t.weight)',
-      'total("weight")',
-      'sum(w) FROM (SELECT weight AS w FROM t)',
-    ])
-      await expect(query(`SELECT ${sql}${sql.includes('FROM') ? '' : ' FROM t'}`), sql).rejects.toThrow(
-        /got the text "12 kg"/,
-      )
-    for (const sql of [
-      'weight * 2',
-      '2*t."weight"',
-      '-weight',
-      'max(since) - since',
-      'since - 1',
-      '[weight]/n',
-    ])
-      await expect(query(`SELECT ${sql} FROM t`), sql).rejects.toThrow(
-        /holds text, and SQLite would count only/,
-      )
+    await using tables = await openTables('a.csv', text)
+    const query = async (sql: string) => (await tables.query(sql)).rows
+    const sums = ['sum(weight)', 'avg(t.weight)', 'total("weight")'].map((sum) => `SELECT ${sum} FROM t`)
+    const within = 'SELECT sum(w) FROM (SELECT weight AS w FROM t)'
+    await refuseEach(query, [...sums, within], /got the text "12 kg"/)
+    const terms = ['weight * 2', '2*t."weight"', '-weight', 'max(since) - since', 'since - 1', '[weight]/n']
+    await refuseEach(
+      query,
+      terms.map((term) => `SELECT ${term} FROM t`),
+      /holds text, and SQLite would count only/,
+    )
     const kilos = "CAST(replace(weight, ' kg', '') AS REAL)"
     expect(await query(`SELECT sum(${kilos}), sum(replace(weight, ' kg', '')) FROM t`)).toEqual([
       [13.5, 13.5],
@@ -373,14 +382,15 @@ describe('statements', () => {
   })
 
   test('a text that a select names as it was is refused; what a select within or before converts is counted', async () => {
-    const query = async (sql: string) => (await ask('a.csv', 'id,weight\n1,12 kg\n2,1.5 kg\n', sql)).rows
+    await using tables = await openTables('a.csv', 'id,weight\n1,12 kg\n2,1.5 kg\n')
+    const query = async (sql: string) => (await tables.query(sql)).rows
     const kilos = "CAST(replace(weight, ' kg', '') AS REAL)"
-    for (const sql of [
+    const named = [
       'SELECT weight * 2 AS weight FROM t',
       'SELECT max(weight * 2) weight FROM t',
       'SELECT n FROM (SELECT weight * 2 AS n, id AS weight FROM t)',
-    ])
-      await expect(query(sql), sql).rejects.toThrow('weight holds text, and SQLite would count only')
+    ]
+    await refuseEach(query, named, 'weight holds text, and SQLite would count only')
     for (const sql of [
       `SELECT max(k.weight * 2) FROM (SELECT ${kilos} weight FROM t) k`,
       `SELECT max(weight * 2) AS weight FROM (SELECT ${kilos} AS weight FROM t)`,
@@ -394,16 +404,19 @@ describe('statements', () => {
   test('a sum over a window is refused where it is of a text alone', async () => {
     const text =
       'id,weight,ran,status,amount\n1,12 kg,26:30:00,paid,5\n2,1.5 kg,3:30:00,paid,6\n3,2 kg,1:00:00,open,7\n'
-    const query = async (sql: string) => (await ask('a.csv', text, sql)).rows
-    for (const sql of [
+    await using tables = await openTables('a.csv', text)
+    const query = async (sql: string) => (await tables.query(sql)).rows
+    const sums = [
       'sum(weight) OVER ()',
       'avg(DISTINCT t.weight) OVER (ORDER BY id)',
       'rank() OVER (), total("weight")',
       'sum(weight) OVER () AS weight',
-    ])
-      await expect(query(`SELECT ${sql} FROM t`), sql).rejects.toThrow(
-        /"weight" holds text; convert it first, as in SUM\(CAST\("?weight"? AS REAL\)\) OVER/,
-      )
+    ]
+    await refuseEach(
+      query,
+      sums.map((sum) => `SELECT ${sum} FROM t`),
+      /"weight" holds text; convert it first, as in SUM\(CAST\("?weight"? AS REAL\)\) OVER/,
+    )
     const kilos = "SUM(CAST(REPLACE(weight,' kg','') AS REAL)) OVER ()"
     expect(await query(`SELECT ${kilos}, SUM(seconds(ran)) OVER (ORDER BY id) FROM t`)).toEqual([
       [15.5, 95400],

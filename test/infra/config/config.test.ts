@@ -11,7 +11,7 @@ import {
   readEnvironment,
   readSettingErrors,
 } from '../../../src/infra/config/config.ts'
-import type { ProcessRole } from '../../../src/infra/config/cross-checks.ts'
+import type { ProcessRole } from '../../../src/infra/config/role-settings.ts'
 import { addAdminToken } from '../../../src/infra/secrets/admin-token.ts'
 import { openMasterKeys } from '../../../src/infra/secrets/master-key-files.ts'
 import { MasonError } from '../../../src/state/errors.ts'

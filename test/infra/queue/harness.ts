@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { PGlite } from '@electric-sql/pglite'
-import { createPostgresBackend, Queue } from 'bullmq'
+import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
-import { PglitePool } from '../../../src/infra/queue/embedded.ts'
 import { type Hints, openHints } from '../../../src/infra/queue/hints.ts'
 import type { WakeUp } from '../../../src/infra/queue/jobs.ts'
 import { openQueues, type Queues } from '../../../src/infra/queue/queues.ts'
@@ -51,32 +49,23 @@ export type Harness = {
   reset(): Promise<void>
   open(log: Log): Promise<Queues>
   openHints(log: Log): Promise<Hints>
-  /** A client that knows nothing of Mason. */
-  plainClient(queueName: string): Queue
   tearDown(): Promise<void>
 }
 
-export function embedded(): Harness & { readonly pglite: PGlite } {
-  let pglite: PGlite
-  return {
-    get pglite() {
-      return pglite
-    },
-    setUp: async () => {
-      pglite = await PGlite.create()
-    },
-    reset: async () => {
-      await pglite.exec('DROP SCHEMA IF EXISTS bullmq CASCADE')
-    },
-    open: (log) => openQueues({ kind: 'embedded', pglite, log }),
-    openHints: (log) => openHints({ kind: 'embedded', log }),
-    plainClient: (name) =>
-      new Queue(name, { connection: new PglitePool(pglite) }, createPostgresBackend) as never,
-    tearDown: () => pglite.close(),
-  }
-}
+export const embedded = (): Harness => ({
+  setUp: async () => {},
+  reset: async () => {},
+  open: (log) => openQueues({ kind: 'embedded', log }),
+  openHints: (log) => openHints({ kind: 'embedded', log }),
+  tearDown: async () => {},
+})
 
-export function served(url: string): Harness & { readonly admin: Redis; readonly prefix: string } {
+export function served(url: string): Harness & {
+  readonly admin: Redis
+  readonly prefix: string
+  /** A client that knows nothing of Mason. */
+  plainClient(queueName: string): Queue
+} {
   let admin: Redis
   let prefix = runPrefix
   return {
@@ -126,6 +115,12 @@ export function scope(harness: Harness) {
     keep,
     open: async () => keep(await harness.open(recordingLog(logged)), (queues) => queues.close(1_000)),
     openHints: async () => keep(await harness.openHints(recordingLog(logged)), (hints) => hints.close()),
-    plainClient: (name: string) => keep(harness.plainClient(name), (queue) => queue.close()),
   }
+}
+
+/** The same, with clients of the Redis. */
+export const redisScope = (harness: ReturnType<typeof served>) => {
+  const opened = scope(harness)
+  const plainClient = (name: string) => opened.keep(harness.plainClient(name), (queue) => queue.close())
+  return { ...opened, plainClient }
 }

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import type { IntakeQueue } from '../../../src/infra/queue/intake-queue.ts'
-import { intakeQueueName } from '../../../src/infra/queue/queues.ts'
-import { redisUrl, scope, served } from './harness.ts'
+import { intakeQueueName } from '../../../src/infra/queue/jobs.ts'
+import { redisScope, redisUrl, served } from './harness.ts'
 
 describe.skipIf(redisUrl === undefined)(
   'the intake queue (needs TEST_REDIS_URL)',
   { timeout: 60_000 },
   () => {
     const harness = served(redisUrl ?? '')
-    const { keep, open, plainClient } = scope(harness)
+    const { keep, open, plainClient } = redisScope(harness)
     const openIntake = async (mayTake = () => true): Promise<IntakeQueue> => {
       const { openIntake: openQueue } = await open()
       if (!openQueue) throw new Error('a queue on Redis has an intake')

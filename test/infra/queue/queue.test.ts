@@ -1,11 +1,20 @@
 import { describe, expect, it } from 'vitest'
-import type { WakeUp } from '../../../src/infra/queue/jobs.ts'
-import { intakeQueueName, wakeUpQueueName } from '../../../src/infra/queue/queues.ts'
-import { waitedFor } from '../../support/clock.ts'
-import { embedded, gate, type Harness, redisUrl, scope, served, until, wakeUp } from './harness.ts'
+import { intakeQueueName, type WakeUp, wakeUpQueueName } from '../../../src/infra/queue/jobs.ts'
+import { isGate } from '../../support/tier.ts'
+import {
+  embedded,
+  gate,
+  type Harness,
+  redisScope,
+  redisUrl,
+  scope,
+  served,
+  until,
+  wakeUp,
+} from './harness.ts'
 
 function portSuite(harness: Harness) {
-  const { open, openHints, plainClient, logged } = scope(harness)
+  const { open, openHints, logged } = scope(harness)
 
   /** Opens queues and notes every wake-up that is handled. */
   const openWithBells = async (concurrency = 4) => {
@@ -26,9 +35,18 @@ function portSuite(harness: Harness) {
 
   it('delivers every wake-up of a large batch', async () => {
     const { queues, heard } = await openWithBells(16)
-    const ids = Array.from({ length: 300 }, (_, index) => `run-${index}`)
-    await queues.wakeMany(ids.map(wakeUp))
-    await until(() => heard.length === ids.length, 'all wake-ups')
+    const ids = Array.from({ length: isGate ? 300 : 1_200 }, (_, index) => `run-${index}`)
+    // a busy machine may take longer than Mason waits for the queue; the relay sends them again then as well
+    const isSent = () =>
+      queues.wakeMany(ids.map(wakeUp)).then(
+        () => true,
+        ({ code }) => {
+          expect(code).toBe('queue_unavailable')
+          return false
+        },
+      )
+    await until(isSent, 'all wake-ups to be sent')
+    await until(() => new Set(heard).size === ids.length, 'all wake-ups')
     expect(new Set(heard)).toEqual(new Set(ids))
   })
 
@@ -75,32 +93,6 @@ function portSuite(harness: Harness) {
     expect(most).toBe(3)
   })
 
-  it('handles higher priorities first, equal ones in order, and none last', async () => {
-    const queues = await open()
-    await queues.wake(wakeUp('none'))
-    await queues.wake(wakeUp('low'), { priority: 1 })
-    await queues.wake(wakeUp('high'), { priority: 100 })
-    await queues.wakeMany([
-      { ...wakeUp('middle-1'), priority: 50 },
-      { ...wakeUp('middle-2'), priority: 50 },
-      { ...wakeUp('beyond'), priority: 1_000 },
-    ])
-    const heard: string[] = []
-    await queues.onWakeUp(async ({ run_id }) => void heard.push(run_id), { concurrency: 1 })
-    await until(() => heard.length === 6, 'all wake-ups')
-    expect(heard).toEqual(['high', 'beyond', 'middle-1', 'middle-2', 'low', 'none'])
-  })
-
-  it('holds a delayed wake-up back until its time, without delaying others', async () => {
-    const { queues, heard } = await openWithBells()
-    const waited = waitedFor()
-    await queues.wake(wakeUp('later'), { delayMs: 1_000 })
-    await queues.wake(wakeUp('now'))
-    await until(() => heard.length === 2, 'both wake-ups')
-    expect(heard).toEqual(['now', 'later'])
-    expect(waited(1_000)).toBe(true)
-  })
-
   it('logs a handler that rejects and goes on', async () => {
     const queues = await open()
     const heard: string[] = []
@@ -119,45 +111,6 @@ function portSuite(harness: Harness) {
     )
   })
 
-  it('skips jobs that are no wake-up', async () => {
-    const { queues, heard } = await openWithBells(1)
-    await plainClient(wakeUpQueueName).add('wake-up', { run_id: 7 })
-    await queues.wake(wakeUp('good'))
-    await until(() => heard.length === 1, 'the good wake-up')
-    expect(logged).toContainEqual(expect.objectContaining({ level: 'warn', data: { data: { run_id: 7 } } }))
-  })
-
-  it('refuses the job ids that BullMQ refuses, and takes all others', async () => {
-    const queues = await open()
-    const client = plainClient(intakeQueueName)
-    const ids = [
-      '12',
-      '-3',
-      '0',
-      'a:b',
-      'a:b:c:d',
-      '0:b:c',
-      '007',
-      '1.5',
-      'a:b:c',
-      'ö ☃',
-      'x'.repeat(500),
-      '0x10',
-      '1e3',
-    ]
-    for (const id of ids) {
-      const bull = await client.add('run', {}, { jobId: id, delay: 60_000 }).then(
-        () => 'taken',
-        () => 'refused',
-      )
-      const mason = await queues.submit(id, {}, { delayMs: 60_000 }).then(
-        () => 'taken',
-        (error) => (error.code === 'invalid_request' ? 'refused' : error),
-      )
-      expect([id, mason]).toEqual([id, bull])
-    }
-  })
-
   it('answers a ping with its milliseconds', async () => {
     const queues = await open()
     let ms: number | null = null
@@ -166,7 +119,7 @@ function portSuite(harness: Harness) {
       if (answer.ok) ms = answer.ms
       return answer.ok
     }, 'an answer')
-    expect(ms).toBeGreaterThan(0)
+    expect(ms).toBeGreaterThanOrEqual(0)
   })
 
   it('starts no handler after a pause and leaves the wake-ups to others', async () => {
@@ -200,7 +153,6 @@ function portSuite(harness: Harness) {
     finish()
     await closing
     expect(state).toBe('done')
-    expect(await plainClient(wakeUpQueueName).getJobCountByTypes()).toBe(0)
   })
 
   it('aborts a handler that does not end in time and then leaves it behind', async () => {
@@ -274,8 +226,115 @@ function portSuite(harness: Harness) {
   })
 }
 
-describe('queues, embedded', () => portSuite(embedded()))
+function redisSuite(harness: ReturnType<typeof served>) {
+  const { open, plainClient, logged } = redisScope(harness)
 
-describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)', () =>
-  portSuite(served(redisUrl ?? '')),
-)
+  it('skips jobs that are no wake-up', async () => {
+    const queues = await open()
+    const heard: string[] = []
+    await queues.onWakeUp(async ({ run_id }) => void heard.push(run_id), { concurrency: 1 })
+    await plainClient(wakeUpQueueName).add('wake-up', { run_id: 7 })
+    await queues.wake(wakeUp('good'))
+    await until(() => heard.length === 1, 'the good wake-up')
+    expect(logged).toContainEqual(expect.objectContaining({ level: 'warn', data: { data: { run_id: 7 } } }))
+  })
+
+  it('refuses the job ids that BullMQ refuses, and takes all others', async () => {
+    const queues = await open()
+    const client = plainClient(intakeQueueName)
+    const ids = [
+      '12',
+      '-3',
+      '0',
+      'a:b',
+      'a:b:c:d',
+      '0:b:c',
+      '007',
+      '1.5',
+      'a:b:c',
+      'ö ☃',
+      'x'.repeat(500),
+      '0x10',
+      '1e3',
+    ]
+    for (const id of ids) {
+      const bull = await client.add('run', {}, { jobId: id, delay: 60_000 }).then(
+        () => 'taken',
+        () => 'refused',
+      )
+      const mason = await queues.submit(id, {}, { delayMs: 60_000 }).then(
+        () => 'taken',
+        (error) => (error.code === 'invalid_request' ? 'refused' : error),
+      )
+      expect([id, mason]).toEqual([id, bull])
+    }
+  })
+
+  it('keeps no job of a wake-up that was handled', async () => {
+    const queues = await open()
+    let handled = 0
+    await queues.onWakeUp(async () => void handled++, { concurrency: 1 })
+    await queues.wake(wakeUp('run'))
+    await until(() => handled === 1, 'the wake-up')
+    await queues.close()
+    expect(await plainClient(wakeUpQueueName).getJobCountByTypes()).toBe(0)
+  })
+}
+
+function processSuite(harness: Harness) {
+  const { open } = scope(harness)
+
+  it('has no public queue', async () => {
+    const queues = await open()
+    expect(queues.openIntake).toBeNull()
+    await expect(queues.submit('job', {})).rejects.toMatchObject({ code: 'queue_unavailable' })
+  })
+
+  it('keeps a wake-up that comes while its run is handled, and one of several', async () => {
+    const queues = await open()
+    const heard: string[] = []
+    const { open: finish, opened: finished } = gate()
+    await queues.onWakeUp(
+      async ({ run_id }) => {
+        heard.push(run_id)
+        await finished
+      },
+      { concurrency: 1 },
+    )
+    await queues.wake(wakeUp('a'))
+    await until(() => heard.length === 1, 'the first')
+    for (const id of ['a', 'a', 'b']) await queues.wake(wakeUp(id))
+    finish()
+    await until(() => heard.length === 3, 'the others')
+    expect(heard).toEqual(['a', 'a', 'b'])
+  })
+
+  it('leaves room for other work where a handler wakes its own run again and again', async () => {
+    const queues = await open()
+    let handled = 0
+    let otherWork = false
+    await queues.onWakeUp(
+      async (same) => {
+        handled++
+        if (!otherWork) await queues.wake(same)
+      },
+      { concurrency: 4 },
+    )
+    await queues.wake(wakeUp('busy'))
+    await until(() => handled > 100, 'many turns')
+    setTimeout(() => {
+      otherWork = true
+    }, 1)
+    await until(() => otherWork, 'a timer')
+  })
+}
+
+describe('queues, embedded', () => {
+  portSuite(embedded())
+  processSuite(embedded())
+})
+
+describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)', () => {
+  portSuite(served(redisUrl ?? ''))
+  redisSuite(served(redisUrl ?? ''))
+})

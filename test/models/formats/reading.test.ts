@@ -12,6 +12,8 @@ import {
   VendorReportedError,
 } from '../../../src/models/ports/unreadable-response.ts'
 import type { Json } from '../../../src/state/runtime-state.ts'
+import { toFormatSamples } from './built-in/samples/declared-samples.ts'
+import { openaiChatSamples } from './built-in/samples/openai-chat.ts'
 
 const caught = (work: () => unknown): UnreadableResponseError => {
   try {
@@ -293,7 +295,7 @@ describe('a stream', () => {
   }
 
   test('gives the same result however its text is cut into pieces', () => {
-    const streams = openaiChat.samples
+    const streams = toFormatSamples(openaiChatSamples, openaiChat)
       .filter(({ expected }) => !Object.hasOwn(expected, 'error'))
       .map(({ raw }) => raw)
       .filter((raw) => typeof raw === 'string')

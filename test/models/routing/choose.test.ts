@@ -4,7 +4,6 @@ import { createModelChooser } from '../../../src/models/routing/model-chooser.ts
 import {
   caller,
   endpoint,
-  format,
   healthy,
   key,
   model,
@@ -281,12 +280,6 @@ describe('a skipped candidate has its reason', () => {
     [
       'm|null|it has no response format, which its endpoint needs',
       of({ endpoint: endpoint('e', { protocol: 'http' }) }),
-    ],
-    [
-      'm|null|its response format "f" is inactive: no text',
-      of({
-        format: format('f', { status: 'inactive', faults: [{ pointer: '/samples/0', detail: 'no text' }] }),
-      }),
     ],
     ['m|k|disabled by an admin', withKey({ active: false })],
     ['m|k|its secret cannot be read: sealed elsewhere', withKey({ secret: null, error: 'sealed elsewhere' })],

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -12,6 +11,7 @@ import { openEgress } from '../../../src/infra/egress/egress.ts'
 import { openProvider } from '../../../src/payments/providers/card.ts'
 import type { ProviderOperation } from '../../../src/payments/providers/provider.ts'
 import { cardSecrets } from '../../support/card-provider.ts'
+import { openFolder } from '../../support/file-samples.ts'
 
 type Body = { amount: number; currency: string; source: string }
 
@@ -33,8 +33,8 @@ const open = async () => {
   })
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   const company = openCompany(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 'key')
-  const folder = mkdtempSync(join(tmpdir(), 'mason-card-adapter-'))
-  const file = join(folder, 'books.jsonl')
+  const folder = await openFolder()
+  const file = join(folder.path, 'books.jsonl')
   const egress = openEgress()
   let clock = Date.now()
   const start = () => startAdapter({ apiKey: cardSecrets.api_key, file, company, now: () => clock })
@@ -43,7 +43,7 @@ const open = async () => {
     await adapter.close()
     await egress[Symbol.asyncDispose]()
     server.close().closeAllConnections()
-    rmSync(folder, { recursive: true })
+    await folder[Symbol.asyncDispose]()
   })
   const settings = { allow_private: true, window_ms: 86_400_000, timeout_ms: 5000 }
   const signal = new AbortController().signal

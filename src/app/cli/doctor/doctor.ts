@@ -1,5 +1,5 @@
 import { type Config, type Environment, inspectConfig } from '../../../infra/config/config.ts'
-import { databaseSettings, type ProcessRole } from '../../../infra/config/cross-checks.ts'
+import { databaseSettings, type ProcessRole } from '../../../infra/config/role-settings.ts'
 import { toErrorMessage } from '../../../state/errors.ts'
 import { withCommandName } from '../command-name.ts'
 import { exitCodes } from '../errors.ts'

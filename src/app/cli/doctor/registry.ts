@@ -53,7 +53,6 @@ const listFindings = (view: RegistryView, unhealthy: ReadonlyMap<string, Unhealt
     const vendor = [...view.models.values()].find((model) => model.vendor.id === id)?.vendor
     return vendor?.active ? listKeyFindings(vendor.name, keys, unhealthy, [...view.models.values()]) : []
   }),
-  ...listFormatFindings(view),
   ...listRouteFindings(view),
   ...listScenarioFindings(view),
 ]
@@ -96,16 +95,6 @@ const listKeyFindings = (
     )
   return findings.filter((finding) => finding !== null)
 }
-
-const listFormatFindings = ({ models }: RegistryView): DoctorFinding[] =>
-  [...models.values()]
-    .filter(({ active, format }) => active && format?.status === 'inactive')
-    .map(({ name, format }) =>
-      fail(
-        `model ${name} is skipped: its response format "${format?.name}" is inactive (${format?.faults[0]?.detail ?? 'a sample fails'})`,
-        `correct it: PATCH /admin/v1/response-formats/${format?.id}`,
-      ),
-    )
 
 const listRouteFindings = ({ models, routesByRole, routesByCategory }: RegistryView): DoctorFinding[] => {
   const serves = (alias: string): boolean => {

@@ -67,10 +67,18 @@ export const printRuns =
   ({ status, limit, user, session }: ListRunsFlags): RunsCommand =>
   async ({ get }) => {
     const { data } = await get<{ data: RunView[] }>('/v1/runs', {
-      ...{ status, limit, user_id: user, session_id: session },
+      status,
+      limit,
+      user_id: user,
+      session_id: session,
     })
     const rows = data.map(({ id, status, user_id, session_id, turn, created_at, prompt }) => [
-      ...[id, status, user_id, session_id, String(turn), created_at],
+      id,
+      status,
+      user_id,
+      session_id,
+      String(turn),
+      created_at,
       prompt.length > 60 ? `${prompt.slice(0, 59)}…` : prompt,
     ])
     const head = ['ID', 'STATUS', 'USER', 'SESSION', 'TURN', 'CREATED', 'PROMPT']

@@ -42,9 +42,7 @@ export const agentCardsRoutes = (app: App, { runtime }: ServerContext): void => 
       await handleOne(
         cards,
         async () => (await runtime.admin.agentCards.remove(id)) || null,
-      )({
-        ...{ params: { id }, query: {}, body: null },
-      })
+      )({ params: { id }, query: {}, body: null })
       return reply.code(204).send()
     },
   })

@@ -1,14 +1,9 @@
 import { z } from 'zod'
 import { categorySchemas } from '../../../models/schemas/catalog.ts'
-import {
-  formatTestInputSchema,
-  formatTestViewSchema,
-  inferInputSchema,
-  inferViewSchema,
-} from '../../../models/schemas/model-probe.ts'
+import { formatTestInputSchema, formatTestViewSchema } from '../../../models/schemas/model-probe.ts'
 import { formatSchemas } from '../../../models/schemas/response-format.ts'
 import { grantSchemas, routeSchemas } from '../../../models/schemas/routing.ts'
-import { actionRoute, describeAdmin, resourceRoutes } from '../../../routes/resource-routes.ts'
+import { actionRoute, resourceRoutes } from '../../../routes/resource-routes.ts'
 import type { App } from '../../../routes/route.ts'
 import { businessIdSchema, idSchema } from '../../../state/run-request.ts'
 import type { ServerContext } from '../plumbing/server-context.ts'
@@ -83,19 +78,5 @@ const formatsRoutes = (app: App, server: ServerContext): void => {
       const format = await registry().formats.get({}, id)
       return format && registry().probes.testFormat(format, raw)
     },
-  })
-  app.post(`${formats.path}/infer`, {
-    schema: { body: inferInputSchema },
-    config: describeAdmin(
-      formats,
-      'inferResponseFormat',
-      'Proposes a response format for a pasted vendor response',
-      {
-        responses: {
-          200: { description: 'The proposal, and its result for that response', schema: inferViewSchema },
-        },
-      },
-    ),
-    handler: async ({ body }) => registry().probes.inferFormat(body),
   })
 }

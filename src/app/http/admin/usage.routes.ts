@@ -1,15 +1,9 @@
-import {
-  reconcileInputSchema,
-  reconciliationSchema,
-  usageDimensions,
-  usageFilterSchema,
-  usageGroupSchema,
-} from '../../../models/schemas/usage-report.ts'
+import { usageDimensions, usageFilterSchema, usageGroupSchema } from '../../../models/schemas/usage-report.ts'
 import { pageSchema, plainPageQuery } from '../../../routes/parameters.ts'
 import { type App, createDocs } from '../../../routes/route.ts'
 import type { ServerContext } from '../plumbing/server-context.ts'
 
-/** Usage and cost of model calls: sums of the ledger, and a comparison with a vendor's export. */
+/** Usage and cost of model calls: sums of the ledger. */
 export const usageRoutes = (app: App, { runtime }: ServerContext): void => {
   const describe = createDocs('admin: usage')
 
@@ -20,15 +14,5 @@ export const usageRoutes = (app: App, { runtime }: ServerContext): void => {
       responses: { 200: { description: 'One page', schema: pageSchema(usageGroupSchema) } },
     }),
     handler: ({ query }) => runtime.admin.usage.report(query),
-  })
-
-  app.post('/admin/v1/usage/reconcile', {
-    schema: { body: reconcileInputSchema },
-    config: describe('operator', 'reconcileUsage', "Compares the ledger with a vendor's export", {
-      description:
-        'By day of UTC and model: ours, theirs, the difference, and rows that only one of both has. Nothing is changed.',
-      responses: { 200: { description: 'The comparison', schema: reconciliationSchema } },
-    }),
-    handler: ({ body }) => runtime.admin.usage.reconcile(body),
   })
 }

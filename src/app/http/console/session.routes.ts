@@ -183,7 +183,10 @@ const toView = (caller: SessionCaller): Omit<SessionView, 'auth' | 'signed_in' |
   const expires_at = caller.expires_at.toISOString()
   if (caller.kind === 'admin')
     return {
-      ...{ admin: true, roles: ['admin'], businesses: null, expires_at },
+      admin: true,
+      roles: ['admin'],
+      businesses: null,
+      expires_at,
       token: { id: null, label: 'the admin token' },
     }
   const { token_id: id, label } = caller

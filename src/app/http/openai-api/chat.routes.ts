@@ -5,8 +5,6 @@ import type { ServerContext } from '../plumbing/server-context.ts'
 import { startStream } from '../plumbing/sse.ts'
 import {
   type ChunkFormat,
-  chatChunkSchema,
-  chatCompletionSchema,
   createChunkFormat,
   createCompletionHead,
   toChatCompletion,
@@ -14,12 +12,16 @@ import {
 import { type ChatRequest, chatRequestSchema, toGatewayRequest } from './chat-request.ts'
 import {
   answerByGateway,
+  describeOpenAIObject,
   type GatewayResponse,
   openAIQuery,
   openAIRoute,
   openGatewayCall,
 } from './model-gateway.ts'
 import { toOpenAIError } from './openai-error.ts'
+
+const additions =
+  '`reasoning_content` of the message is the reasoning, where the vendor shows it; the finish reason `unknown` is one of the vendor that has no name in the protocol; `usage` counts all requests to vendors that it took. There is one choice, without `logprobs`.'
 
 /** POST /v1/chat/completions: any model of the category text or multimodal, whichever vendor and format it has. */
 export const chatRoutes = (app: App, server: ServerContext): void => {
@@ -30,7 +32,11 @@ export const chatRoutes = (app: App, server: ServerContext): void => {
       description: 'With `stream: true` the response is server-sent events and ends with `[DONE]`.',
       role: 'submit',
       responses: {
-        200: { description: 'A chat completion', schema: chatCompletionSchema, events: chatChunkSchema },
+        200: {
+          description: 'A chat completion',
+          schema: describeOpenAIObject('chat/object', additions),
+          events: describeOpenAIObject('chat-streaming', additions),
+        },
       },
       problems: ['not_found'],
       // a history of 50,000 messages with a few parts each

@@ -4,6 +4,7 @@ import { MasonError } from '../../../state/errors.ts'
 import type { ServerContext } from '../plumbing/server-context.ts'
 import {
   answerByGateway,
+  describeOpenAIObject,
   emptyGatewayRequest,
   type GatewayRequest,
   type GatewayResponse,
@@ -55,35 +56,7 @@ const toBase64 = (vector: readonly number[]): string => {
   return bytes.toString('base64')
 }
 
-/** https://platform.openai.com/docs/api-reference/embeddings/object */
-const embeddingsSchema = z.strictObject({
-  object: z.literal('list').describe('The kind of this object'),
-  data: z
-    .array(
-      z.strictObject({
-        object: z.literal('embedding').describe('The kind of this object'),
-        index: z.int().describe('The place of the text in `input`'),
-        embedding: z
-          .array(z.number())
-          .readonly()
-          .or(z.string())
-          .describe('Numbers, or base64 where the request asks for it'),
-      }),
-    )
-    .describe('One vector a text'),
-  model: z.string().describe('The alias of the model that answered'),
-  usage: z
-    .strictObject({
-      prompt_tokens: z.int().describe('Tokens of the texts'),
-      total_tokens: z.int().describe('The same'),
-    })
-    .describe('Tokens of the request'),
-})
-
-const toResponse = (
-  { result, model, usage }: GatewayResponse,
-  { encoding_format }: EmbeddingsRequest,
-): z.infer<typeof embeddingsSchema> => ({
+const toResponse = ({ result, model, usage }: GatewayResponse, { encoding_format }: EmbeddingsRequest) => ({
   object: 'list',
   data: result.embeddings.map((vector, index) => ({
     object: 'embedding',
@@ -101,7 +74,15 @@ export const embeddingsRoutes = (app: App, server: ServerContext): void => {
       id: 'createEmbedding',
       summary: 'Embeds texts by a model of the registry, as in the OpenAI API',
       role: 'submit',
-      responses: { 200: { description: 'A list of embeddings', schema: embeddingsSchema } },
+      responses: {
+        200: {
+          description: 'A list of embeddings',
+          schema: describeOpenAIObject(
+            'embeddings/object',
+            '`model` is the alias of the model that answered.',
+          ),
+        },
+      },
       problems: ['not_found'],
     }),
     schema: { querystring: openAIQuery, body: embeddingsRequestSchema },

@@ -6,6 +6,7 @@ import { createPlainTextSchema } from '../../../state/resource-schema.ts'
 import type { ServerContext } from '../plumbing/server-context.ts'
 import {
   answerByGateway,
+  describeOpenAIObject,
   emptyGatewayRequest,
   type GatewayRequest,
   type GatewayResponse,
@@ -97,31 +98,9 @@ const toUsage = ({ usage: { prompt_tokens, completion_tokens, total_tokens } }: 
   total_tokens,
 })
 
-const mediaUsageSchema = z
-  .strictObject({
-    input_tokens: z.int().describe('Tokens of the request'),
-    output_tokens: z.int().describe('Tokens of the response'),
-    total_tokens: z.int().describe('Both together'),
-  })
-  .describe('What it took, as far as the vendor counts tokens')
-const imagesSchema = z.strictObject({
-  created: z.int().describe('When they were made, in Unix seconds'),
-  data: z
-    .array(
-      z.strictObject({
-        url: z.string().optional().describe('The address of the image'),
-        b64_json: z.string().optional().describe('The image in base64'),
-      }),
-    )
-    .describe('The images'),
-  usage: mediaUsageSchema,
-})
-const transcriptionSchema = z.strictObject({
-  text: z.string().describe('What is said'),
-  usage: mediaUsageSchema.extend({ type: z.literal('tokens').describe('The unit') }).describe('What it took'),
-})
+const countedByVendor = '`usage` is what it took, as far as the vendor counts tokens.'
 
-const toImages = (response: GatewayResponse): z.infer<typeof imagesSchema> => ({
+const toImages = (response: GatewayResponse) => ({
   created: Math.floor(Date.now() / 1000),
   data: response.result.images.map((image) =>
     'url' in image ? { url: image.url } : { b64_json: image.base64 },
@@ -143,7 +122,12 @@ export const mediaRoutes = (app: App, server: ServerContext): void => {
       summary: 'Makes images by a model of the registry, as in the OpenAI API',
       description: 'Images are base64 or addresses, as the vendor gives them.',
       role: 'submit',
-      responses: { 200: { description: 'A list of images', schema: imagesSchema } },
+      responses: {
+        200: {
+          description: 'A list of images',
+          schema: describeOpenAIObject('images/object', countedByVendor),
+        },
+      },
       problems: ['not_found'],
     }),
     schema: { querystring: openAIQuery, body: imagesBody },
@@ -176,7 +160,9 @@ export const mediaRoutes = (app: App, server: ServerContext): void => {
       summary: 'Writes down a recording by a model of the registry, as in the OpenAI API',
       role: 'submit',
       form: true,
-      responses: { 200: { description: 'The text', schema: transcriptionSchema } },
+      responses: {
+        200: { description: 'The text', schema: describeOpenAIObject('audio/json-object', countedByVendor) },
+      },
       problems: ['not_found'],
     }),
     schema: { querystring: openAIQuery, body: transcriptionBody },

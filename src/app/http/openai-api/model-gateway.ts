@@ -43,6 +43,10 @@ export const userSchema = createPlainTextSchema(200)
   .min(1)
   .describe('On behalf of this user, whose grants count')
 
+/** A response that OpenAI's reference describes; `more` says what Mason adds or leaves out. */
+export const describeOpenAIObject = (reference: string, more: string) =>
+  z.looseObject({}).describe(`${more} The rest: https://platform.openai.com/docs/api-reference/${reference}`)
+
 /** The options of every route. Errors have OpenAI's shape, also those before the handler. Contract section 8. */
 export const openAIRoute = (doc: Omit<RouteDoc, 'tag'>) => ({
   config: { doc: { tag: 'models', errorBody: openAIErrorSchema, ...doc } },

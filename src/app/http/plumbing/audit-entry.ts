@@ -12,7 +12,9 @@ export const toAuditEntry = (request: FastifyRequest): AuditEntry => {
   return {
     token_id: operator?.token_id ?? null,
     token_label: operator?.label ?? (principal?.kind === 'admin' ? 'MASON_ADMIN_TOKEN' : 'auth is off'),
-    ...{ address: ip, request_id: id, operation: routeOptions.config.doc?.id ?? '' },
+    address: ip,
+    request_id: id,
+    operation: routeOptions.config.doc?.id ?? '',
     resource: requestPath(request),
     resource_id: [params.id, body.id].find(isText) ?? null,
     business_id: named ?? null,

@@ -26,7 +26,12 @@ const htmlAround: Readonly<Record<string, readonly [before: string, after: strin
 
 /** What is no text of the document: a table of contents repeats its headings, and deleted text is gone. */
 const skipped: ReadonlySet<string> = new Set([
-  ...['table-of-content', 'tracked-changes', 'annotation', 'note-citation', 'forms', 'scripts'],
+  'table-of-content',
+  'tracked-changes',
+  'annotation',
+  'note-citation',
+  'forms',
+  'scripts',
 ])
 
 /** Reads an OpenDocument text or presentation as Markdown. Each slide is a page. */

@@ -135,7 +135,12 @@ const createColumn = (name: string) => {
       const range = alive === null || type === 'boolean' ? noRange : alive.describe()
       const distinct = hasManyValues ? null : values.length
       return {
-        ...{ name, type, nulls: empty, distinct, ...range, samples },
+        name,
+        type,
+        nulls: empty,
+        distinct,
+        ...range,
+        samples,
         ...(reading && { reading }),
         ...(words.length > 0 && { null_words: words }),
       }

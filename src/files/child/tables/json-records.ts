@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../../infra/lib/json-text.ts'
 import { parseExactJson } from '../../../state/text/exact-json.ts'
 import { fileBounds, UnreadableFileError } from '../../protocol/child-protocol.ts'
 import { detectEncoding, readTextChunks, readTextFile } from '../formats/plain-text.ts'
@@ -6,8 +7,6 @@ import { type RowSource, toColumnNames } from './row-source.ts'
 
 /** An object of a list is a row; its nested fields are columns named by their path. */
 type JsonRecord = Record<string, unknown>
-const isRecord = (value: unknown): value is JsonRecord =>
-  value !== null && typeof value === 'object' && !Array.isArray(value)
 
 const maxDepth = 4
 const batchRows = 1000
@@ -21,7 +20,7 @@ const flattenFields = (
 ): Map<string, Cell> => {
   for (const [key, value] of Object.entries(record)) {
     const path = prefix === '' ? key : `${prefix}.${key}`
-    if (isRecord(value) && depth < maxDepth) flattenFields(value, path, depth + 1, fields)
+    if (isJsonObject(value) && depth < maxDepth) flattenFields(value, path, depth + 1, fields)
     else fields.set(path, toCell(value))
   }
   return fields
@@ -46,9 +45,9 @@ export const openJson = async (path: string, bytes: number): Promise<RowSource[]
       `its JSON does not parse (${(error as Error).message.slice(0, 120)}); correct it and upload it again`,
     )
   }
-  const lists: [string | null, unknown][] = isRecord(value) ? Object.entries(value) : [[null, value]]
+  const lists: [string | null, unknown][] = isJsonObject(value) ? Object.entries(value) : [[null, value]]
   return lists.flatMap(([part, list]) => {
-    if (!Array.isArray(list) || list.length === 0 || !list.every(isRecord)) return []
+    if (!Array.isArray(list) || list.length === 0 || !list.every(isJsonObject)) return []
     const keys = new Set<string>()
     for (const record of list) for (const key of flattenFields(record).keys()) keys.add(key)
     return [createRecordSource(part, [...keys], () => list, [])]
@@ -110,7 +109,7 @@ async function* readRecords(path: string, encoding: string): AsyncGenerator<Json
 const parseRecord = (text: string): JsonRecord | null => {
   try {
     const value = parseExactJson(text)
-    return isRecord(value) ? value : null
+    return isJsonObject(value) ? value : null
   } catch {
     return null
   }

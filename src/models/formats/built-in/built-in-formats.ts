@@ -16,7 +16,7 @@ import { rerank } from './rerank.ts'
 import { videoSubmitPoll } from './video-submit-poll.ts'
 import { zhipuChat } from './zhipu-chat.ts'
 
-/** The formats of every registry, in the order in which inference tries them. */
+/** The formats of every registry. */
 export const builtInFormats = () => [
   openaiChat,
   openaiResponses,

@@ -1,5 +1,5 @@
 import type { FormatPaths } from '../../schemas/response-format.ts'
-import { copyFields, defineFormat, type SampleFields } from './format-declaration.ts'
+import { copyFields, defineFormat } from './format-declaration.ts'
 import { chatToolsTemplate } from './openai-chat.ts'
 
 /** Source: Ollama's API reference, "Generate a chat message". Lines of a stream have the shape of whole responses. */
@@ -12,24 +12,6 @@ const paths: FormatPaths = {
   model: 'model',
   error: 'error',
   usage: { prompt_tokens: 'prompt_eval_count', completion_tokens: 'eval_count' },
-}
-
-const answer = (message: SampleFields, more: SampleFields) => ({
-  model: 'qwen3:8b',
-  created_at: '2025-07-11T09:00:00.123456Z',
-  message: { role: 'assistant', ...message },
-  done: false,
-  ...more,
-})
-const last = {
-  done: true,
-  done_reason: 'stop',
-  total_duration: 4883583458,
-  load_duration: 1334875,
-  prompt_eval_count: 26,
-  prompt_eval_duration: 342546000,
-  eval_count: 282,
-  eval_duration: 4535599000,
 }
 
 const messages =
@@ -57,66 +39,4 @@ export const ollamaChat = defineFormat({
   },
   paths,
   stream: { format: 'ndjson', paths },
-  samples: [
-    {
-      raw: answer({ content: 'Hello! How are you?' }, last),
-      expected: {
-        text: 'Hello! How are you?',
-        finish: 'stop',
-        model: 'qwen3:8b',
-        usage: { prompt_tokens: 26, completion_tokens: 282, total_tokens: 308 },
-      },
-    },
-    {
-      raw: answer(
-        {
-          content: '',
-          thinking: 'The tool knows.',
-          tool_calls: [
-            { function: { name: 'get_weather', arguments: { city: 'Tokyo' } } },
-            { id: 'call_7', function: { index: 1, name: 'get_time', arguments: {} } },
-          ],
-        },
-        last,
-      ),
-      expected: {
-        text: '',
-        reasoning: 'The tool knows.',
-        finish: 'tool_calls',
-        tool_calls: [
-          { name: 'get_weather', arguments: '{"city":"Tokyo"}' },
-          { id: 'call_7', name: 'get_time', arguments: '{}' },
-        ],
-      },
-    },
-    {
-      events: [
-        answer({ content: '', thinking: 'Sky.' }, {}),
-        answer({ content: 'Ray' }, {}),
-        answer({ content: 'leigh.' }, {}),
-        answer({ content: '', tool_calls: [{ function: { name: 'note', arguments: { a: 1 } } }] }, {}),
-        answer({ content: '', tool_calls: [{ function: { name: 'note', arguments: { a: 2 } } }] }, {}),
-        answer({ content: '' }, { ...last, done_reason: 'length' }),
-      ],
-      expected: {
-        text: 'Rayleigh.',
-        reasoning: 'Sky.',
-        tool_calls: [
-          { name: 'note', arguments: '{"a":1}' },
-          { name: 'note', arguments: '{"a":2}' },
-        ],
-        finish: 'length',
-        usage: { prompt_tokens: 26, completion_tokens: 282 },
-      },
-    },
-    { raw: { error: 'model "qwen3:8b" not found' }, expected: { error: 'model "qwen3:8b" not found' } },
-    {
-      events: [answer({ content: 'Ray' }, {}), { error: 'an error was encountered while running the model' }],
-      expected: { error: 'an error was encountered while running the model' },
-    },
-    {
-      raw: answer({ content: '', thinking: 'No words.', part_of_tomorrow: 'none' }, last),
-      expected: { text: '', reasoning: 'No words.', tool_calls: [], finish: 'stop' },
-    },
-  ],
 })

@@ -13,5 +13,4 @@ export const openaiImageEdits = defineFormat({
     'image[]': '{{files[1] && files || `null`}}',
   },
   paths: openaiImages.paths,
-  samples: openaiImages.samples,
 })

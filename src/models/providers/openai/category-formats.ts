@@ -11,8 +11,6 @@ const toView = (format: FormatInput): FormatView => ({
   ...format,
   id: `built-in ${format.name}`,
   built_in: true,
-  status: 'active',
-  faults: [],
   created_at: '',
   updated_at: '',
 })

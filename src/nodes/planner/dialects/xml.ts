@@ -109,7 +109,10 @@ const toResult = ({ plan, calls }: PlanRound, part: DialoguePart, canOpen: boole
   const short = answer && part.kind === 'result' ? { ...part, text: renderStub(answer, canOpen) } : part
   const stub = toMessage('user', writeDialogue([short]))
   return {
-    ...{ message, tokens: countTokens([message]), stub, stubTokens: countTokens([stub]) },
+    message,
+    tokens: countTokens([message]),
+    stub,
+    stubTokens: countTokens([stub]),
     rank: answer ? rankAction(answer) : { important: true, relevance: 1, recency: plan.id },
   }
 }

@@ -1,10 +1,9 @@
 import { toCanonicalJson } from './canonical-json.ts'
 import { hashText, type JsonObject } from './encoding.ts'
-import { signJws } from './jws.ts'
 import { bindToTransaction } from './key-binding.ts'
 import type { SigningKey } from './keys.ts'
 
-/** How AP2 0.1 is signed. It leaves hash, canonical form and encoding open: we write one, and accept what else is likely. */
+/** How AP2 0.1 is signed and hashed. It leaves hash, canonical form and encoding open: we write one, and accept what else is likely. */
 
 /** The hash of a JSON value: SHA-256 over its canonical form without nulls, in base64url. */
 export const hashJson = (value: unknown): string => hashText(toCanonicalJson(value, { withoutNulls: true }))
@@ -15,28 +14,6 @@ export const isHashOf = (hash: unknown, value: unknown): boolean =>
   [hashJson(value), hashText(toCanonicalJson(value))].some(
     (made) => hash === made || hash.toLowerCase() === Buffer.from(made, 'base64url').toString('hex'),
   )
-
-/** Who signs a cart, for whom, and when. Times are in seconds. */
-export type CartClaims = {
-  issuer: string
-  subject: string
-  /** Who will verify it, such as the payment processor. */
-  audience: string
-  iat: number
-  /** Unique, against a second use. */
-  jti: string
-  lifetime?: number
-}
-
-/** The merchant's signature of a cart, `merchant_authorization`: of its contents as they are on the wire. */
-export const authorizeCart = (
-  contents: JsonObject,
-  { issuer, subject, audience, iat, jti, lifetime = 600 }: CartClaims,
-  key: SigningKey,
-): Promise<string> => {
-  const claims = { iss: issuer, sub: subject, aud: audience, iat, exp: iat + lifetime, jti }
-  return signJws({ ...claims, cart_hash: hashJson(contents) }, key, { typ: 'JWT' })
-}
 
 /** The user's signature of a payment, `user_authorization`: of the whole signed cart and the payment's contents, as on the wire. */
 export const authorizePayment = (

@@ -32,9 +32,14 @@ export const bindToTransaction = async (
   }: { audience: string; nonce: string; iat: number; hashes: readonly string[] },
 ): Promise<string> => {
   const claims = {
-    ...{ iat, aud: audience, nonce, sd_hash: hashText(credential) },
+    iat,
+    aud: audience,
+    nonce,
+    sd_hash: hashText(credential),
     // AP2's name, and OpenID4VP's
-    ...{ transaction_data: hashes, transaction_data_hashes: hashes, transaction_data_hashes_alg: 'sha-256' },
+    transaction_data: hashes,
+    transaction_data_hashes: hashes,
+    transaction_data_hashes_alg: 'sha-256',
   }
   return credential + (await signJws(claims, key, { typ: 'kb+jwt' }))
 }

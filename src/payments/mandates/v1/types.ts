@@ -3,6 +3,7 @@ import { hasWrongOffset, readTimeSpan } from '../calendar.ts'
 import { mandateIdSchema } from '../ids.ts'
 import { JsonNumber } from '../json.ts'
 import { formatMoney, parseMoney } from '../money.ts'
+import { isObject } from '../tokens/encoding.ts'
 import { createListSchema, toMoneyOrIssue } from '../violations.ts'
 import { createNamedSchema } from './names.ts'
 
@@ -160,8 +161,6 @@ export const cartOfferSchema = createNamedSchema(
   oldCartNames,
 )
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null
 /** The form of the first draft: `{payment_details: {cart_mandate, ...}, creation_time}` (AP2.md 1.5, row 5). */
 const readOldPayment = (value: object): object => {
   if (

@@ -26,7 +26,9 @@ export const createOpenMandates = (limits: OpenMandateLimits): OpenMandatePair =
     expires_at: exp,
   } = limits
   const lines = items.map(({ any_of, quantity }, i) => ({
-    ...{ id: `line_${i + 1}`, acceptable_items: any_of, quantity },
+    id: `line_${i + 1}`,
+    acceptable_items: any_of,
+    quantity,
   }))
   const budget = budget_minor === null ? [] : [buildBudget({ currency, minor: budget_minor })]
   return {
@@ -79,7 +81,9 @@ export const readOpenMandates = (pair: OpenMandatePair): OpenMandateLimits | nul
           any_of: acceptable_items as OpenMandateLimits['items'][number]['any_of'],
           quantity,
         })),
-      ...{ currency: range.currency, max_minor: range.max, expires_at: exp },
+      currency: range.currency,
+      max_minor: range.max,
+      expires_at: exp,
       budget_minor: budgets.optional().parse(ofPayment('payment.budget'))?.max ?? null,
       recurrence: recurrence
         ? { frequency: recurrence.frequency, max_occurrences: recurrence.max_occurrences ?? null }
@@ -151,12 +155,11 @@ export const closeOpenMandates = async (
   key: SigningKey,
 ): Promise<OpenMandatePair> => {
   const closedCheckout = {
-    ...{
-      vct: 'mandate.checkout.1',
-      checkout_jwt: conceal(checkoutJwt),
-      checkout_hash: hashText(checkoutJwt),
-    },
-    ...{ iat: options.iat, exp },
+    vct: 'mandate.checkout.1',
+    checkout_jwt: conceal(checkoutJwt),
+    checkout_hash: hashText(checkoutJwt),
+    iat: options.iat,
+    exp,
   }
   return {
     checkout: await appendMandate(open.checkout, closedCheckout, key, options),

@@ -153,7 +153,10 @@ export const verifyCheckoutChain = (
   })
   const root = hops.find(({ content }) => content.vct === 'mandate.checkout.open.1')
   return conclude([...violations, ...refused], {
-    ...{ hops, closed, checkout, identity: last.identity },
+    hops,
+    closed,
+    checkout,
+    identity: last.identity,
     openCheckoutHash: root ? hashText(root.sdJwt.text) : null,
   })
 }

@@ -3,15 +3,14 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createFakeRuntime } from '../../../support/fake-runtime.ts'
-import { type Call, startServer, type TestServer } from '../../../support/http.ts'
-import { body, serve } from '../test-server.ts'
+import type { Call, TestServer } from '../../../support/http.ts'
+import { body, openServer, serve } from '../test-server.ts'
 
 const json = { 'content-type': 'application/json' }
 /** One server for all that only post to it. */
 let shared: TestServer
 beforeAll(async () => {
-  shared = await startServer({ runtime: createFakeRuntime().runtime, auth: 'off' })
+  shared = (await openServer()).server
 })
 afterAll(() => shared.close())
 const post = (call: Call) => shared.call('POST', '/v1/runs', call)

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { anthropicMessages } from '../../../../src/models/formats/built-in/anthropic-messages.ts'
-import { builtInFormats } from '../../../../src/models/formats/built-in/built-in-formats.ts'
 import { geminiGenerateContent } from '../../../../src/models/formats/built-in/gemini-generate-content.ts'
 import { openaiResponses } from '../../../../src/models/formats/built-in/openai-responses.ts'
 import { testFormat } from '../../../../src/models/formats/format-test.ts'
@@ -8,6 +7,7 @@ import type { CanonicalResult } from '../../../../src/models/ports/model-ports.t
 import type { FormatInput } from '../../../../src/models/schemas/response-format.ts'
 import { call, errorOf, modelOf, resultOf } from '../../../support/http-call.ts'
 import { startVendor } from '../../../support/http-vendor.ts'
+import { formatsWithSamples } from '../../formats/built-in/samples/formats-with-samples.ts'
 
 /** The answer of a vendor that sends this, over HTTP. */
 const receive = async (format: FormatInput, raw: unknown) => {
@@ -28,7 +28,7 @@ const comparable = ({ tool_calls, ...result }: CanonicalResult) => ({
   tool_calls: tool_calls.map(({ name, arguments: text }) => ({ name, arguments: text })),
 })
 
-const chatFormats: FormatInput[] = builtInFormats().filter(({ category }) => category === 'text')
+const chatFormats: FormatInput[] = formatsWithSamples().filter(({ category }) => category === 'text')
 const samples = chatFormats.flatMap((format) =>
   format.samples.map(({ raw }, at) => ({ title: `${format.name} ${at}`, format, raw })),
 )

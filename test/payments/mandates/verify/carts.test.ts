@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { authorizeCart } from '../../../../examples/ap2/authorize-cart.ts'
 import {
-  authorizeCart,
   authorizePayment,
   hashJson,
   isHashOf,
