@@ -276,11 +276,17 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     of: (businessId) => openBusiness(businessId).submissions.ofJobs,
   })
   const features = await openRuntimeFeatures({
-    ...{ database, workerDatabase, clock, log, egress, scrubber, graph, models, checkWebhookAddress },
-    ...{
-      masterKeys: layer.masterKeys,
-      submit: (businessId, ...submission) => of(businessId).submit(...submission),
-    },
+    database,
+    workerDatabase,
+    clock,
+    log,
+    egress,
+    scrubber,
+    masterKeys: layer.masterKeys,
+    graph,
+    models,
+    checkWebhookAddress,
+    submit: (businessId, ...submission) => of(businessId).submit(...submission),
   })
   for (const counter of await features.loadCounters()) metrics.addCounter(counter)
   const startMemoryWork = (): void => {
