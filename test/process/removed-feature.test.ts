@@ -15,7 +15,7 @@ const features = (await readdir(join(root, 'src/features'), { withFileTypes: tru
   .map(({ name }) => name)
 
 /** What is not needed to compile, test and start. */
-const left = ['.git', '.mason', 'node_modules', 'dist', 'docs', 'bench', 'console', 'examples']
+const left = ['.git', '.mason', 'node_modules', 'dist', 'bench', 'console', 'examples']
 
 const test = base.extend(
   'copy',
