@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parse, parseAllDocuments } from 'yaml'
+import { featureSources } from '../../src/app/features.generated.ts'
+import { loadKind } from '../../src/features/load-features.ts'
 import { settingNames } from '../../src/infra/config/settings.ts'
 import { createMetrics } from '../../src/infra/telemetry/metrics.ts'
 import type { Check } from '../check-repository.ts'
@@ -116,6 +118,8 @@ const findPodProblems = ({ kind, name, spec }: (typeof pods)[number]): string[] 
 /** The names of all metrics, with those of the parts of histograms. */
 const listMetrics = async (): Promise<string[]> => {
   const metrics = createMetrics(() => Promise.reject(new Error('no database here')))
+  for (const { definition } of await loadKind(featureSources, 'metrics'))
+    metrics.addCounter({ ...definition, read: () => null })
   const types = [...(await metrics.text()).matchAll(/^# TYPE (\S+) (\S+)$/gm)]
   return types.flatMap(([, name = '', type]) =>
     type === 'histogram' ? ['bucket', 'sum', 'count'].map((part) => `${name}_${part}`) : [name],

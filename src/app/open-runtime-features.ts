@@ -8,7 +8,6 @@ import type { Database } from '../infra/database/database.ts'
 import type { Egress } from '../infra/egress/egress-port.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
-import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
 import { createFieldsError } from '../state/resource-schema.ts'
@@ -17,7 +16,6 @@ import { featureSources } from './features.generated.ts'
 type CoreParts = {
   database: Database
   workerDatabase: Database
-  clock: Clock
   log: Log
   egress: Egress
   masterKeys: MasterKeys
@@ -33,7 +31,6 @@ export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
   openFeatures(featureSources, [
     provide(core.databaseRef, parts.database),
     provide(core.workerDatabaseRef, parts.workerDatabase),
-    provide(core.clockRef, parts.clock),
     provide(core.logRef, parts.log),
     provide(core.egressRef, parts.egress),
     provide(core.masterKeysRef, parts.masterKeys),

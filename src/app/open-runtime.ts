@@ -278,7 +278,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const features = await openRuntimeFeatures({
     database,
     workerDatabase,
-    clock,
     log,
     egress,
     scrubber,
@@ -347,6 +346,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     health: () => checkHealth(database, queues),
     async startWorker({ concurrency = config.concurrency, maxRuns = config.maxRuns } = {}) {
       await Promise.all([files.sweep(), warnAboutSharedRoot(workerDatabase, config.filesRoot, log)])
+      const startLoops = await features.loadLoops()
       const worker = await startRunWorker({
         database: workerDatabase,
         feed,
@@ -371,7 +371,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         },
         actInBulk: (job, runId) => actInBulk(of(job.tenant), job, runId),
       })
-      const loops = await features.startLoops(clock, log)
+      const loops = startLoops(clock, log)
       closers.add(async () => void (await Promise.all([loops.stop(), worker.close()])))
       metrics.onScrape(() => metrics.workerRuns(worker.runCounts()))
       if (config.learning) startMemoryWork()

@@ -4,7 +4,6 @@ import type { Egress } from '../infra/egress/egress-port.ts'
 import type { SealedText } from '../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
-import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
 import type { JobData } from '../state/run-request.ts'
@@ -17,8 +16,6 @@ import { defineRef } from './definitions.ts'
 export const databaseRef = defineRef<Database>('core.database')
 /** The database of the worker, for loops. */
 export const workerDatabaseRef = defineRef<Database>('core.worker-database')
-/** The clock of the process. */
-export const clockRef = defineRef<Clock>('core.clock')
 /** The log of the process. */
 export const logRef = defineRef<Log>('core.log')
 /** The only way to addresses that come from data. */

@@ -26,7 +26,7 @@ export type ServiceDefinition<Given extends Needs = Needs, Value = unknown> = {
   kind: 'service'
   provides: Ref<Value>
   needs: Given
-  start(needed: Needed<Given>): Value
+  start(needed: Needed<Given>): NoInfer<Value>
 }
 
 /** `*.routes.ts` */

@@ -98,7 +98,7 @@ const resolveNeeds = (file: string, needs: Needs, read: Reader): Record<string, 
 /** A value that the core provides. */
 export type Provided = readonly [ref: Ref<unknown>, value: unknown]
 /** `value` under its handle. */
-export const provide = <Value>(ref: Ref<Value>, value: Value): Provided => [ref, value]
+export const provide = <Value>(ref: Ref<Value>, value: NoInfer<Value>): Provided => [ref, value]
 
 /** Starts each service after what it needs. Throws for a circle, and for a handle that is not provided, or twice. */
 const startServices = (services: readonly Loaded<'service'>[], core: readonly Provided[]) => {
@@ -152,20 +152,27 @@ export const openFeatures = async (sources: readonly FeatureSource[], core: read
       })
     },
     loadSweeps: async () => (await loadKind(sources, 'retention')).map(({ definition }) => definition.sweep),
-    /** Starts the loops of a worker. */
-    async startLoops(clock: Clock, log: Log): Promise<{ stop(): Promise<void> }> {
-      const loops = await loadKind(sources, 'loop')
-      const stops = loops.map(({ file, definition: { needs, ...loop } }) => {
-        const needed = resolveNeeds(file, needs, read)
-        const repeated = repeatWork(() => loop.run(needed), loop.everyMs, clock, log, loop.name)
-        return async (): Promise<void> => {
-          const lastRun = repeated.stop()
-          await (loop.drain?.(needed, lastRun) ?? lastRun)
+    /** The loops of a worker; throws for a handle that is missing, so that nothing has begun then. */
+    async loadLoops() {
+      const loops = (await loadKind(sources, 'loop')).map(({ file, definition }) => ({
+        ...definition,
+        needed: resolveNeeds(file, definition.needs, read),
+      }))
+      return (clock: Clock, log: Log): { stop(): Promise<void> } => {
+        const stops = loops.map(({ name, everyMs, needed, run, drain }) => {
+          const repeated = repeatWork(() => run(needed), everyMs, clock, log, name)
+          return async (): Promise<void> => {
+            const lastRun = repeated.stop()
+            // one that does not end well keeps no other from ending
+            await (drain?.(needed, lastRun) ?? lastRun).catch((error: unknown) =>
+              log.warn({ error: String(error) }, `${name}: stopping failed`),
+            )
+          }
+        })
+        return {
+          /** In reverse; waits for all together. */
+          stop: async () => void (await Promise.all(stops.reverse().map((stop) => stop()))),
         }
-      })
-      return {
-        /** In reverse; waits for all together. */
-        stop: async () => void (await Promise.all(stops.reverse().map((stop) => stop()))),
       }
     },
   }

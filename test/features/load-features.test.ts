@@ -78,9 +78,27 @@ describe('the features of a process', () => {
       folder('a', { 'a.loop.ts': loop('a') }),
       folder('b', { 'b.loop.ts': loop('b') }),
     )
-    const loops = await features.startLoops(systemClock, silentLog)
+    const loops = (await features.loadLoops())(systemClock, silentLog)
     await loops.stop()
     expect(events).toEqual(['a runs', 'b runs', 'b drains', 'a drains'])
+  })
+
+  test('stop whatever one of their loops throws, also in its drain', async () => {
+    const warned: string[] = []
+    const log = { ...silentLog, warn: (_: object, message: string) => void warned.push(message) }
+    const throwing = defineLoop({
+      name: 'working',
+      everyMs: 60_000,
+      needs: {},
+      run() {
+        throw new Error('at once')
+      },
+      drain: () => Promise.reject(new Error('in flight')),
+    })
+    const features = await open(folder('a', { 'a.loop.ts': throwing }))
+    const loops = (await features.loadLoops())(systemClock, log)
+    await loops.stop()
+    expect(warned).toEqual(['working failed and will be retried', 'working: stopping failed'])
   })
 })
 

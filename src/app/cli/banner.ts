@@ -11,7 +11,7 @@ export const describeDatabase = ({ database }: Config): string => {
 
 /** The queue of the settings in one phrase, without secrets. */
 export const describeQueue = ({ redisUrl, queuePrefix }: Config): string =>
-  redisUrl ? `Redis at ${stripCredentials(redisUrl)}, prefix ${queuePrefix}` : 'in the same database'
+  redisUrl ? `Redis at ${stripCredentials(redisUrl)}, prefix ${queuePrefix}` : 'within the process'
 
 /** The default model in one phrase. */
 export const describeModel = (models: Pick<Models, 'describe'>): string => {

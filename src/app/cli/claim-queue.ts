@@ -13,9 +13,13 @@ export const claimQueue = async (env: Environment): Promise<number> => {
   const config = readConfig(env, { role: 'queue' })
   const { redisUrl, queuePrefix } = config
   if (redisUrl === null)
-    throw new MasonError('invalid_settings', 'the embedded database has a queue of its own', {
-      remedy: 'set DATABASE_URL and REDIS_URL to the servers of this Mason',
-    })
+    throw new MasonError(
+      'invalid_settings',
+      'there is no queue to claim: with an embedded database the process wakes itself',
+      {
+        remedy: 'set DATABASE_URL and REDIS_URL to the servers of this Mason',
+      },
+    )
   const database = await openDatabase(config, createLog(config.logLevel))
   try {
     const databaseId = await ensureDatabaseId(database)

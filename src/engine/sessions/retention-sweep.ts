@@ -27,12 +27,14 @@ export const createRetentionSweep = (
   return async () => {
     for (const statement of [rejectedStatement, unreadStatement])
       await database.query(statement, [retention.rejectedJobsDays])
-    for (const sweep of sweeps) await sweep(database, retention.rejectedJobsDays)
     for (const statement of [changesStatement, recoveredStatement]) await database.query(statement)
     await database.query(bulkStatement, [retention.rejectedJobsDays])
     for (const statement of [preparedStatement, filesStatement])
       await database.query(statement, [retention.blobsDays])
     position = await dropBlobs(database, retention.blobsDays, position)
+    const swept = await Promise.allSettled(sweeps.map((sweep) => sweep(database, retention.rejectedJobsDays)))
+    const failed = swept.find((one) => one.status === 'rejected')
+    if (failed) throw failed.reason
   }
 }
 

@@ -1,5 +1,4 @@
 import {
-  clockRef,
   egressRef,
   logRef,
   masterKeysRef,
@@ -19,7 +18,6 @@ export default defineService({
     masterKeys: masterKeysRef,
     scrubber: scrubberRef,
     pushFormat: pushFormatRef,
-    clock: clockRef,
     log: logRef,
   },
   start: createWebhookSender,

@@ -11,7 +11,7 @@ import { createBinding } from './named-parameters.ts'
 import { migratePglite, startPglite } from './pglite.ts'
 import { readSeedImage, unpackSeedImage } from './seed-image.ts'
 
-/** The embedded database with its PGlite instance, which the queue shares. */
+/** The embedded database with its PGlite instance. */
 export type EmbeddedDatabase = Database & { kind: 'embedded'; pglite: PGlite }
 
 /**
@@ -45,9 +45,9 @@ const startInFolder = async (folder: string, log: Log): Promise<PGlite> => {
 
 const prepareSession = async (pglite: PGlite): Promise<void> => {
   await migratePglite(pglite)
-  // The queue has its tables in the same database. A lease that is left belongs to a dead process.
+  // Of earlier versions a worker could create tables, for a queue. A lease that is left belongs to a dead process.
   await pglite.exec(`
-    GRANT CREATE ON DATABASE ${(await pglite.query<{ name: string }>('SELECT quote_ident(current_database()) AS name')).rows[0]?.name} TO mason_worker;
+    REVOKE CREATE ON DATABASE ${(await pglite.query<{ name: string }>('SELECT quote_ident(current_database()) AS name')).rows[0]?.name} FROM mason_worker;
     GRANT pg_checkpoint TO mason_worker;
     SET ROLE mason_worker;
     UPDATE runs SET lease_until = clock_timestamp() WHERE status = 'running'`)

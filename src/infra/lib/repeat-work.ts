@@ -12,9 +12,11 @@ export const repeatWork = (
   const stopped = new AbortController()
   const loop = async (): Promise<void> => {
     while (!stopped.signal.aborted) {
-      await work().catch((error: unknown) => {
+      try {
+        await work()
+      } catch (error) {
         if (!stopped.signal.aborted) log.warn({ error: String(error) }, `${what} failed and will be retried`)
-      })
+      }
       if (!stopped.signal.aborted) await clock.sleep(everyMs, stopped.signal).catch(() => {})
     }
   }

@@ -9,9 +9,12 @@ type Consumer = {
   concurrency: number
   isPaused: boolean
   running: Map<AbortController, Promise<void>>
+  closing?: Promise<void>
 }
 
 const graceMs = 500
+/** More are dropped: workers look for runs in the database too, and a process without one never takes any. */
+const maxWaiting = 10_000
 
 /**
  * Wake-ups within one process, which is the only one on an embedded database. They are lost with it: a worker that starts
@@ -58,7 +61,7 @@ export const openProcessQueues = (log: Log) => {
 
   const wakeMany = async (wakeUps: readonly WakeUp[], { coalesce = false } = {}): Promise<void> => {
     assertOpen()
-    for (const wakeUp of wakeUps)
+    for (const wakeUp of wakeUps.slice(0, maxWaiting - waiting.size))
       if (!waiting.has(wakeUp.run_id) && !(coalesce && handled.has(wakeUp.run_id)))
         waiting.set(wakeUp.run_id, toWakeUpData(wakeUp))
     dispatchSoon()
@@ -85,7 +88,7 @@ export const openProcessQueues = (log: Log) => {
         async pause() {
           consumer.isPaused = true
         },
-        close: (timeoutMs?: number) => closeConsumer(consumer, timeoutMs),
+        close: (timeoutMs?: number) => (consumer.closing ??= closeConsumer(consumer, timeoutMs)),
       }
     },
     async submit(): Promise<void> {
@@ -95,8 +98,11 @@ export const openProcessQueues = (log: Log) => {
     ping: async () =>
       isClosed ? { ok: false as const, error: 'it is closed' } : { ok: true as const, ms: 0 },
     async close(timeoutMs?: number): Promise<void> {
+      await Promise.all(
+        [...consumers].map((consumer) => (consumer.closing ??= closeConsumer(consumer, timeoutMs))),
+      )
+      // last, so that a handler that ends now may still wake its run
       isClosed = true
-      await Promise.all([...consumers].map((consumer) => closeConsumer(consumer, timeoutMs)))
     },
   }
 }
