@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
-import { maxPageBytes } from '../../src/infra/database/pagination.ts'
+import { maxPageBytes, readableJson } from '../../src/infra/database/pagination.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
 
 const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, { worker: false })
@@ -260,4 +260,22 @@ describe('every list of the API', () => {
       expect([id, [...truncated].sort()]).toEqual([id, cut.toSorted()])
     }
   })
+})
+
+test('a JSON document with NUL and halves of pairs is readable by SQL; whole pairs and escaped backslashes stay', async ({
+  database,
+}) => {
+  const read = async (json: string) =>
+    (await database.query(`SELECT ${readableJson('$1::json')}->>'text' AS text`, [json])).rows
+  for (const [escaped, text] of [
+    ['plain', 'plain'],
+    ['\\ud83d\\ude00 \\uD83D\\uDE00 😀', '😀 😀 😀'],
+    ['a\\u0000b', 'a\ufffdb'],
+    ['\\ud83d', '\ufffd'],
+    ['\\ude00\\ud83d', '\ufffd\ufffd'],
+    ['\\ud83d\\ud83d\\ude00', '\ufffd😀'],
+    ['\\\\u0000 \\\\ud83d\\ude00', '\\u0000 \\ud83d\ufffd'],
+    ['\\\\\\u0000\\n\\"\\u00e9', '\\\ufffd\n"é'],
+  ])
+    expect(await read(`{"text": "${escaped}"}`), escaped).toEqual([{ text }])
 })

@@ -426,6 +426,20 @@ describe('a deadly job', () => {
     expect(await readRejected(database, job)).toEqual([])
   })
 
+  test('is found admitted whatever its data escapes, and whatever SQL cannot read in it', async ({
+    database,
+  }) => {
+    const intake = openTestIntake(database)
+    const job = jobOf(unique('b'), 's', 1)
+    job.data.prompt = 'Hi 😀\u0000 \ud83d, \\u0000'
+    const [admitted] = await deliverAll(intake, database, [job])
+    // as Python writes JSON
+    const text = JSON.stringify(job.data).replaceAll('😀', '\\ud83d\\ude00')
+    await loseTwo(database, job)
+    const queue = { ...queueOf(job), readText: async () => text }
+    expect(await recover(database, intake, job, queue)).toEqual(admitted)
+  })
+
   test('ends with the run of its id only where it is signed as that was', async ({ database }) => {
     const secret = 'a-queue-secret-of-32-characters--'
     const intake = openTestIntake(database, { secrets: [secret] })

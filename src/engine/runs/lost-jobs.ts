@@ -27,7 +27,8 @@ const takeBackStatements = {
 }
 
 /** The parts of a signed job, as text: nothing of it is parsed here. */
-const sentStatement = `SELECT $1::json->>'payload' AS payload, $1::json->>'signature' AS signature`
+const sentStatement = `
+  SELECT data->>'payload' AS payload, data->>'signature' AS signature FROM (SELECT ${readableJson('$1::json')} AS data) sent`
 
 /** The run that an unparsed job became. It is found by its key, user and prompt: the hash of its request cannot be made. */
 const admittedStatement = `

@@ -65,10 +65,18 @@ export const headChars = 1000
 export const isLongJson = (column: string): string =>
   `(pg_column_size(${column}) > ${maxListedJsonBytes} OR octet_length(${column}::text) > ${maxListedJsonBytes})`
 
-/** A JSON column for the operators of json, which refuse a document with NUL or half a surrogate pair: those are replaced. */
-export const readableJson = (column: string): string =>
-  `(CASE WHEN strpos(${column}::text, '\\u') = 0 THEN ${column}
-    ELSE regexp_replace(${column}::text, '\\\\u(0000|d[89a-f][0-9a-f]{2})', '\\\\ufffd', 'gi')::json END)`
+/**
+ * A JSON column for the operators of json, which refuse a document with NUL or half a surrogate pair: those are replaced.
+ * U+0001 and U+0002, which no JSON text has, stand for escaped backslashes and whole pairs meanwhile.
+ */
+export const readableJson = (column: string): string => {
+  const plain = String.raw`replace(${column}::text, '\\', chr(1))`
+  const pairs = String.raw`'\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})', chr(2) || '\1' || chr(2) || '\2', 'gi'`
+  const halves = String.raw`'\\u(0000|d[89a-f][0-9a-f]{2})', '\\ufffd', 'gi'`
+  const replaced = `regexp_replace(regexp_replace(${plain}, ${pairs}), ${halves})`
+  return String.raw`(CASE WHEN strpos(${column}::text, '\u') = 0 THEN ${column}
+    ELSE replace(replace(${replaced}, chr(2), '\u'), chr(1), '\\')::json END)`
+}
 
 /** A JSON column for a list: a long one is `head`, by default an empty value of its type, or the beginning of a text. */
 export const cutJson = (
