@@ -1,5 +1,5 @@
 import type { Database } from '../../src/infra/database/database.ts'
-import type { Sql } from '../../src/state/ports/sql.ts'
+import type { Sql, SqlValues } from '../../src/state/ports/sql.ts'
 
 /** `before` it is sent, `after` its answer came, `committed`: once the transaction it belongs to is over too. */
 export type Side = 'before' | 'after' | 'committed'
@@ -12,7 +12,7 @@ export const watchWrites =
   (trait: RegExp, reached: (side: Side, mayWait: boolean) => Promise<void> | void) =>
   (database: Database): Database => {
     const guard = (sql: Sql, mayWait = true, onMatch = (): void => {}): Sql => ({
-      async query<Row>(text: string, values?: readonly unknown[]) {
+      async query<Row>(text: string, values?: SqlValues) {
         if (!trait.test(text)) return sql.query<Row>(text, values)
         const before = reached('before', mayWait)
         // after any wait a pipelined statement would be too late

@@ -3,6 +3,7 @@ import { startLeaseRenewal } from '../../src/engine/runs/leases.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import type { Clock } from '../../src/state/ports/clock.ts'
 import type { Log } from '../../src/state/ports/log.ts'
+import type { SqlValues } from '../../src/state/ports/sql.ts'
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -17,7 +18,7 @@ export const beatOnce = async (database: Database, claim: RunFence): Promise<boo
     onAnswer = resolve
   })
   const sql: Pick<Database, 'query'> = {
-    async query<Row>(text: string, values?: readonly unknown[]) {
+    async query<Row>(text: string, values?: SqlValues) {
       if (!text.includes('UPDATE runs')) return { rows: [] }
       try {
         return await database.query<Row>(text, values)

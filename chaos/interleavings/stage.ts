@@ -1,7 +1,7 @@
 import { setImmediate as microtasksDone } from 'node:timers/promises'
 import type { Database } from '../../src/infra/database/database.ts'
 import { MasonError } from '../../src/state/errors.ts'
-import type { Sql } from '../../src/state/ports/sql.ts'
+import type { Sql, SqlValues } from '../../src/state/ports/sql.ts'
 import { brokenLaw, follows } from './compare.ts'
 import { emptyProtocol, type ProtocolState, readProtocol } from './state.ts'
 import { type Fate, fateOf, type Tape } from './tape.ts'
@@ -80,7 +80,7 @@ export const createStage = (database: Database, tape: Tape) => {
     let statements = 0
     const step = <T>(work: (broken: boolean) => Promise<T>): Promise<T> =>
       gate(actor, `${operation.name}, ${++statements}`, work, { moves: operation })
-    const query = <Row>(text: string, values?: readonly unknown[]) =>
+    const query = <Row>(text: string, values?: SqlValues) =>
       step((broken) => (broken ? Promise.reject(unavailable()) : database.query<Row>(text, values)))
     return {
       kind: database.kind,
@@ -205,7 +205,7 @@ export type Stage = ReturnType<typeof createStage>
 
 /** A transaction whose connection breaks after its first statement. */
 const brittle = (sql: Sql): Sql => ({
-  async query<Row>(text: string, values?: readonly unknown[]) {
+  async query<Row>(text: string, values?: SqlValues) {
     await sql.query<Row>(text, values)
     throw unavailable()
   },

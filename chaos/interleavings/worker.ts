@@ -8,6 +8,7 @@ import { isMasonError } from '../../src/state/errors.ts'
 import { foldActions } from '../../src/state/fold.ts'
 import type { Outcome } from '../../src/state/outcome.ts'
 import type { EffectResult, UnknownEffect } from '../../src/state/ports/effects.ts'
+import type { SqlValues } from '../../src/state/ports/sql.ts'
 import { attemptPrefix } from './compare.ts'
 import { beatOnce } from './heartbeat.ts'
 import { claimable, isOurs, moves } from './protocol.ts'
@@ -160,7 +161,7 @@ const beat = async ({ stage }: World, actor: Actor, claim: RunClaim): Promise<bo
     let expected = false
     const watching: Database = {
       ...database,
-      query: async <Row>(text: string, values?: readonly unknown[]) => {
+      query: async <Row>(text: string, values?: SqlValues) => {
         const answer = await database.query<Row>(text, values)
         expected = isOurs(stage.state, claim) && stage.state.runs[claim.run_id]?.lease === 'held'
         if (answer.rows.length > 0 !== expected)

@@ -21,6 +21,7 @@ import { foldActions } from '../../src/state/fold.ts'
 import type { Clock } from '../../src/state/ports/clock.ts'
 import type { EffectRequest } from '../../src/state/ports/effects.ts'
 import type { Log } from '../../src/state/ports/log.ts'
+import type { SqlValues } from '../../src/state/ports/sql.ts'
 import { createFakeQueue, openTestIntake } from '../../test/support/intake.ts'
 import { admitRun } from '../../test/support/runs.ts'
 import { type Actor, createActor } from './actor.ts'
@@ -76,7 +77,7 @@ export const openStage = async (
     /** Of what a worker does by a timer only the look for cancel requests takes part, when it is told of one. */
     const withoutTimers = (watched: Database): Database => ({
       ...watched,
-      query<Row>(text: string, values?: readonly unknown[], options?: { timeoutMs?: number }) {
+      query<Row>(text: string, values?: SqlValues, options?: { timeoutMs?: number }) {
         const isPoll = text.includes('AS is_lost')
         if (/(INTO|FROM) workers/.test(text) || (isPoll && !isTold)) return Promise.resolve({ rows: [] })
         const answer = watched.query<Row>(text, values, options)

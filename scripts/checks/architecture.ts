@@ -240,7 +240,7 @@ export const architecture: readonly Check[] = [
     () => pathsOf(({ path, code }) => /process\s*\.\s*env\b/.test(code) && !path.startsWith('infra/config/')),
   ],
   [
-    'a default export stands outside of nodes, tools and features',
+    'a default export is outside of nodes, tools and features',
     () =>
       pathsOf(
         ({ path, code }) =>

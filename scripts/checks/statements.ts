@@ -3,7 +3,7 @@ import { findHighParameters, findLiteralSpreads, readSources } from '../source-t
 
 const sources = readSources()
 
-/** How statements and literals of src are written. See record 185. */
+/** How statements and literals of src are written. See decision 185. */
 export const statements: readonly Check[] = [
   [
     'a statement has a parameter above $9; write $name in it and pass an object',

@@ -45,7 +45,7 @@ export type PushedMessage = {
   result: { error: { message: string } | null } | null
   question: string | null
 }
-/** The row that says where and how another agent is told. */
+/** The row with the address, protocol and credentials of a push to another agent. */
 export type PushTarget = SealedText & { push_id: string; protocol: '1.0' | '0.3' }
 /** How messages to other agents look on the wire. */
 export type PushFormat = {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Database } from '../infra/database/database.ts'
+import type { Sweep } from '../engine/sessions/retention-sweep.ts'
 import type { App, RouteServer } from '../routes/route.ts'
 
 /** The contract of features: docs/features.md. A feature is a folder; each of its files defines one thing, by its suffix. */
@@ -61,7 +61,7 @@ export type MetricsDefinition<Given extends Needs = Needs> = {
 /** `*.retention.ts`: deletes what is older than the days that rejected jobs are retained, a bounded batch at each call. */
 export type RetentionDefinition = {
   kind: 'retention'
-  sweep(database: Database, days: number): Promise<unknown>
+  sweep: Sweep
 }
 
 /** What a command works with: the admin API that its flags choose, and the output. */
@@ -79,6 +79,8 @@ export type CommandTools = {
       print(text: string): void
     }) => Promise<void>,
   ): Promise<void>
+  /** Adds `--url` and `--token`, which choose the server. */
+  addTargetOptions(command: Command): Command
   formatTable(rows: readonly (readonly string[])[]): string
 }
 

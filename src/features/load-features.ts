@@ -60,7 +60,7 @@ export const loadKind = async <Name extends Kind>(
   )
 }
 
-/** The features, each with the folder that has it. Throws where two have one id, or a folder is none. */
+/** The features, each with the folder that has it. Throws where two have one id, or a folder has no feature.ts. */
 export const loadFeatures = async (sources: readonly FeatureSource[]): Promise<Loaded<'feature'>[]> => {
   const features = await loadKind(sources, 'feature')
   const without = sources.find(({ files }) => files['feature.ts'] === undefined)

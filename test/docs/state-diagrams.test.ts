@@ -108,26 +108,30 @@ const exploreProtocol = (): { run: Set<string>; wait: Set<string> } => {
 
 const amount = { currency: 'EUR', minor: 100 }
 const aPayment: ClaimedPayment = {
-  ...{ payment_id: 'p', tenant: 't', order_id: 'o', status: 'sent', version: '0.2', spend_id: 's' },
-  ...{
-    amount_minor: amount.minor,
-    currency: amount.currency,
-    payee: { id: null, name: 'shop' },
-    provider_id: 'v',
-  },
-  ...{
-    provider_ref: null,
-    is_authorized: false,
-    refunded_minor: 0,
-    challenge: null,
-    epoch: 1,
-    tries: 0,
-    silent_ms: 0,
-  },
+  payment_id: 'p',
+  tenant: 't',
+  order_id: 'o',
+  status: 'sent',
+  version: '0.2',
+  spend_id: 's',
+  amount_minor: amount.minor,
+  currency: amount.currency,
+  payee: { id: null, name: 'shop' },
+  provider_id: 'v',
+  provider_ref: null,
+  is_authorized: false,
+  refunded_minor: 0,
+  challenge: null,
+  epoch: 1,
+  tries: 0,
+  silent_ms: 0,
 }
 const answers: readonly ProviderAnswer[] = [
   ...(['succeeded', 'authorized', 'voided', 'refunded'] as const).map((status) => ({
-    ...{ status, provider_ref: 'ref', network_ref: null, amount },
+    status,
+    provider_ref: 'ref',
+    network_ref: null,
+    amount,
   })),
   { status: 'declined', provider_ref: null, reason: 'no' },
   { status: 'pending', provider_ref: 'ref' },
@@ -135,7 +139,12 @@ const answers: readonly ProviderAnswer[] = [
 ]
 /** Each status, so that a new one does not compile here. */
 const statuses: Record<ClaimedPayment['status'], true> = {
-  ...{ reserved: true, sent: true, succeeded: true, declined: true, unknown: true, released: true },
+  reserved: true,
+  sent: true,
+  succeeded: true,
+  declined: true,
+  unknown: true,
+  released: true,
 }
 
 /** Each change of a payment's status that an answer, a look-up, a webhook, an operator or a cancel can make. */
@@ -154,14 +163,16 @@ const explorePayments = (): Set<string> => {
         ] as const) {
           const payment = { ...aPayment, status, is_authorized: kind === 'capture' || kind === 'void' }
           const operation: PaymentOperation = {
-            ...{
-              operation_id: 'op',
-              order_id: 'o',
-              kind,
-              amount_minor: amount.minor,
-              currency: amount.currency,
-            },
-            ...{ capture, request: null, status: 'sent', age_ms, answers: count },
+            operation_id: 'op',
+            order_id: 'o',
+            kind,
+            amount_minor: amount.minor,
+            currency: amount.currency,
+            capture,
+            request: null,
+            status: 'sent',
+            age_ms,
+            answers: count,
           }
           for (const answer of answers) note(status, decideAnswer(payment, operation, answer, 'lookup'))
           note(status, decideUnknown(payment, 'silence'))

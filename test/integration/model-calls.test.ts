@@ -198,10 +198,12 @@ test('a failure after the first token gives a node a new attempt, and the OpenAI
   const heard: [number, string][] = []
   const onDelta = ({ text }: { text: string }, attempt: number) => void heard.push([attempt, text])
   expect((await callWith(runtime, planner, { onDelta })).result.text).toBe('whole')
-  // another key of north may be tried before south: a cooling of an earlier test is over or not
+  // the other key of north may be tried before south
   const textOf = (wanted: number) => heard.map(([attempt, text]) => (attempt === wanted ? text : '')).join('')
   expect('half an answer'.startsWith(textOf(1)) && textOf(1) !== '').toBe(true)
-  expect(textOf(heard.at(-1)?.[0] ?? 0)).toBe('whole')
+  const last = heard.at(-1)?.[0] ?? 0
+  expect([2, 3]).toContain(last)
+  expect(textOf(last)).toBe('whole')
   south.reset()
   const error = await failureOf(callWith(runtime, { ...planner, oneShot: true }))
   expect(error.code).toBe('model_unavailable')

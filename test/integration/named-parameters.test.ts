@@ -33,11 +33,11 @@ describe('named values', () => {
       const { none: _, ...missing } = values
       await expect(run(database, (sql) => sql.query(text, missing))).rejects.toMatchObject({
         code: 'internal',
-        message: expect.stringMatching(/no value is given for \$none: SELECT \$run_id::text/),
-        remedy: 'give it none, null where there is none',
+        message: expect.stringMatching(/the statement has no value for \$none: SELECT \$run_id::text/),
+        remedy: 'pass none, or null',
       })
       await expect(run(database, (sql) => sql.query(text, { ...values, user: 'u' }))).rejects.toThrow(
-        /a value is given for user, which is not named: SELECT/,
+        /the statement does not use the value user: SELECT/,
       )
       expect(await run(database, (sql) => queryOne(sql, text, values))).toMatchObject(row)
     },

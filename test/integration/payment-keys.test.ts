@@ -20,13 +20,14 @@ const [old, both, other] = [
   createMasterKeys(after, [before]),
   createMasterKeys(newKey()),
 ]
+const third = createMasterKeys(newKey(), [after, before])
 const never = new AbortController().signal
 
 const countPairs = async (database: Database): Promise<number> =>
   (await database.query<{ pairs: number }>('SELECT count(*)::int AS pairs FROM payment_keys')).rows[0]
     ?.pairs ?? 0
 
-/** Pairs are never deleted: each test goes on with those of the one before. */
+/** Pairs are never deleted: a test opens the keys that it starts with. */
 describe('the keys of the executor', () => {
   test('are made once at the first start, also by several executors, and open what the API sealed to them', async ({
     executor,
@@ -103,7 +104,7 @@ describe('the keys of the executor', () => {
     executor,
     database,
   }) => {
-    const third = createMasterKeys(newKey(), [after, before])
+    await openPaymentKeys(executor, both)
     const sealed = await sealForExecutor(database, 'sk-nightjar', 'u')
     expect(await replacePairs(executor, third)).toBe(3)
     expect(await replacePairs(executor, third)).toBe(0)
@@ -118,6 +119,7 @@ describe('the keys of the executor', () => {
   })
 
   test('refuse a start with another key, the master key too, and say what to do', async ({ executor }) => {
+    await openPaymentKeys(executor, third)
     await expect(openPaymentKeys(executor, other)).rejects.toMatchObject({
       code: 'secret_unreadable',
       message: expect.stringMatching(

@@ -1,12 +1,12 @@
 // tier: all
 
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readdir, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test as base, describe, expect } from 'vitest'
+import { openFolder } from '../support/file-samples.ts'
 import { closing } from '../support/integration-test.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -20,13 +20,13 @@ const left = ['.git', '.mason', 'node_modules', 'dist', 'bench', 'console', 'exa
 const test = base.extend(
   'copy',
   closing(async () => {
-    const path = await mkdtemp(join(tmpdir(), 'mason-without-'))
-    await cp(root, path, {
+    const folder = await openFolder()
+    await cp(root, folder.path, {
       recursive: true,
       filter: (from) => !left.some((name) => from === join(root, name)),
     })
-    await symlink(join(root, 'node_modules'), join(path, 'node_modules'))
-    return { path, close: () => rm(path, { recursive: true }) }
+    await symlink(join(root, 'node_modules'), join(folder.path, 'node_modules'))
+    return folder
   }),
 )
 

@@ -2,7 +2,8 @@ import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import type { Sql } from '../../src/state/ports/sql.ts'
+import { createBinding } from '../../src/infra/database/named-parameters.ts'
+import type { Sql, SqlValues } from '../../src/state/ports/sql.ts'
 
 /** Looks for secrets in everything that a runtime leaves behind or tells. */
 
@@ -27,9 +28,10 @@ export const leaksOf = (place: string, text: string, secrets: readonly string[])
 export const openSql = async (url: string): Promise<Sql & AsyncDisposable> => {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
+  const bind = createBinding()
   return {
-    async query<Row>(text: string, values: readonly unknown[] = []) {
-      const { rows } = await client.query(text, [...values])
+    async query<Row>(text: string, values?: SqlValues) {
+      const { rows } = await client.query(bind(text, values))
       return { rows: rows as Row[] }
     },
     [Symbol.asyncDispose]: () => client.end(),

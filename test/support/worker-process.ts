@@ -4,6 +4,7 @@ import type { Config } from '../../src/infra/config/config.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import type { DialectName } from '../../src/state/ports/models.ts'
+import type { SqlValues } from '../../src/state/ports/sql.ts'
 import type { RunRequest } from '../../src/state/run-request.ts'
 import { openModels } from './one-server.ts'
 
@@ -40,7 +41,7 @@ const withDeath = (
   let bulkLeft = diesInBulkAt
   return {
     ...opened,
-    async query<Row>(text: string, values?: readonly unknown[]) {
+    async query<Row>(text: string, values?: SqlValues) {
       if (text.includes('UPDATE bulk_runs') && --bulkLeft <= 0) process.kill(process.pid, 'SIGKILL')
       const done = await opened.query<Row>(text, values)
       // runs share a statement; one without rows to return writes one

@@ -151,12 +151,12 @@ export const failPoisonedRun = async (
   outcome: Outcome,
 ): Promise<SettledRun | null> =>
   database.transaction(async (sql) => {
-    const { tenant, run_id, epoch } = claim
+    const { tenant, run_id } = claim
     const mine = await queryOne<PoisonedRun>(
       sql,
       `SELECT session_id, turn, next_seq, next_seq > first_seq AS is_open FROM runs
        WHERE tenant = $tenant AND run_id = $run_id AND epoch = $epoch AND status = 'running' FOR UPDATE`,
-      { tenant, run_id, epoch },
+      toNamedFence(claim),
     )
     if (!mine) return null
     if (!mine.is_open) await openTurn(sql, claim, mine)

@@ -5,6 +5,7 @@ import { takePage } from '../../infra/database/pagination.ts'
 import { readAnsweredCall, readOpenCall } from '../../state/calls.ts'
 import { foldActions } from '../../state/fold.ts'
 import type { ModelMessage } from '../../state/ports/model-messages.ts'
+import type { SqlValues } from '../../state/ports/sql.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { ActionPrompt } from '../../state/run-view.ts'
 import type { ActionBody } from '../../state/runtime-state.ts'
@@ -81,7 +82,7 @@ export const readActionPrompt = async (
     cancel_reason: null,
   }
   const reader = {
-    query: <Row>(text: string, values?: readonly unknown[]) =>
+    query: <Row>(text: string, values?: SqlValues) =>
       database.asBusiness(business_id, (sql) => sql.query<Row>(text, values)),
   }
   const action = { id: actionId, ...body }

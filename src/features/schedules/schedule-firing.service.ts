@@ -11,15 +11,14 @@ export default defineService({
     return {
       counts: () => counts,
       async fireDue() {
-        const before = counts ?? { fired: 0, failed: 0 }
-        counts = before
+        counts ??= { fired: 0, failed: 0 }
         const { fired, failed } = await fireSchedules(
           database,
           (businessId, request, key) =>
             runs.submit(businessId, request, key, { by: 'queue', beganAtMs: Date.now() }),
           log,
         )
-        counts = { fired: before.fired + fired, failed: before.failed + failed }
+        counts = { fired: counts.fired + fired, failed: counts.failed + failed }
       },
     }
   },

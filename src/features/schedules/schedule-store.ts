@@ -90,15 +90,15 @@ export const createSchedules = ({ database, submit, ...parts }: ScheduleParts) =
       const after = { ...before, ...fields } as ScheduleView
       if (fields.request) await checkRequest(businessId, fields.request)
       const isTimed = ['cron', 'at', 'time_zone'].some((name) => name in fields)
-      const wanted = status ?? (before.status === 'paused' ? 'paused' : 'active')
-      const isPlanned = wanted === 'active' && (isTimed || before.status === 'paused')
+      const targetStatus = status ?? (before.status === 'paused' ? 'paused' : 'active')
+      const isPlanned = targetStatus === 'active' && (isTimed || before.status === 'paused')
       // also of a paused one it is checked that the new timing has a future
       const planned = isTimed || isPlanned ? await planFirst(sql, after) : before.next_at
-      const next = wanted === 'active' ? planned : null
+      const next = targetStatus === 'active' ? planned : null
       await sql.query(
         `UPDATE schedules SET name = $name, cron = $cron, at = $at, time_zone = $time_zone, catch_up = $catch_up,
            request = $request::json, claims = claims + 1, next_at = $next, try_at = $next, updated_at = clock_timestamp(),
-           status = CASE WHEN $wanted::text = 'paused' THEN 'paused' WHEN $next::timestamptz IS NULL THEN 'ended' ELSE 'active' END
+           status = CASE WHEN $targetStatus::text = 'paused' THEN 'paused' WHEN $next::timestamptz IS NULL THEN 'ended' ELSE 'active' END
          WHERE tenant = $businessId AND schedule_id = $id`,
         {
           businessId,
@@ -110,7 +110,7 @@ export const createSchedules = ({ database, submit, ...parts }: ScheduleParts) =
           catch_up: after.catch_up,
           request: JSON.stringify(after.request),
           next,
-          wanted,
+          targetStatus,
         },
       )
       return readOne(sql, businessId, id)

@@ -1,20 +1,14 @@
-import type { Command } from 'commander'
 import { type CommandTools, defineCommand } from '../definitions.ts'
 import type { DeliveryView } from './webhook-schemas.ts'
 
 type Target = { url?: string; token?: string }
 type ListFlags = Target & { business?: string; run?: string; status?: string; limit: string; json?: boolean }
 
-const withTarget = (command: Command): Command =>
-  command
-    .option('--url <url>', 'server to manage (MASON_URL); without it, the database of the local settings')
-    .option('--token <token>', 'admin token of that server (MASON_TOKEN)')
-
 export default defineCommand({
   name: 'webhooks',
   description: 'list webhooks and send them again',
-  add(webhooks, { withAdmin, formatTable }) {
-    withTarget(webhooks.command('list'))
+  add(webhooks, { addTargetOptions, withAdmin, formatTable }) {
+    addTargetOptions(webhooks.command('list'))
       .description('list webhooks with what became of them, the latest first')
       .option('--business <id>', 'only of this business')
       .option('--run <id>', 'only of this run')
@@ -33,7 +27,7 @@ export default defineCommand({
           print(flags.json ? JSON.stringify({ webhooks: data }, null, 2) : formatWebhooks(data, formatTable))
         }),
       )
-    withTarget(webhooks.command('replay'))
+    addTargetOptions(webhooks.command('replay'))
       .description('send webhooks again under the same ids, delivered or not')
       .argument('<id...>', 'ids of webhooks, as the list shows them')
       .action((ids: string[], flags: Target) =>

@@ -33,7 +33,7 @@ const compile = (text: string): Compiled => {
   const names: string[] = []
   const numbered = text.replaceAll(tokens, (token, ...captured) => {
     const { name, place } = captured.at(-1) as { name?: string; place?: string }
-    if (place) fail(`${place} stands in a statement with named values`, text, 'name each parameter of it')
+    if (place) fail(`${place} is in a statement with named values`, text, 'name each parameter of it')
     if (name === undefined) return token
     if (!names.includes(name)) names.push(name)
     return `$${names.indexOf(name) + 1}`
@@ -63,17 +63,13 @@ export const createBinding = () => {
     const { text: numbered, names } = getCompiled(text)
     const list = names.map((name) =>
       values[name] === undefined
-        ? fail(`no value is given for $${name}`, text, `give it ${name}, null where there is none`)
+        ? fail(`the statement has no value for $${name}`, text, `pass ${name}, or null`)
         : toParameter(values[name]),
     )
     let given = 0
     for (const name in values)
       if (++given > names.length || !names.includes(name))
-        fail(
-          `a value is given for ${name}, which is not named`,
-          text,
-          `write $${name} in it, or give no ${name}`,
-        )
+        fail(`the statement does not use the value ${name}`, text, `write $${name} in it, or pass no ${name}`)
     return { text: numbered, values: list }
   }
 }

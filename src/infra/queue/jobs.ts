@@ -12,7 +12,7 @@ export const wakeUpQueueName = 'mason-bells'
 export const intakeQueueName = 'mason-runs'
 /** The name of its jobs. */
 export const intakeJobName = 'run'
-/** The name of its jobs, as old as its own. */
+/** The name of the jobs that are wake-ups. It stays for the same reason. */
 export const wakeUpJobName = 'bell'
 
 const wakeUpSchema = z.object({ run_id: z.string(), business_id: z.string() })
@@ -22,8 +22,6 @@ export type WakeUp = z.infer<typeof wakeUpSchema>
 
 /** Options of a sent job. */
 export type SendOptions = {
-  /** Milliseconds before it may be handled. */
-  delayMs?: number
   /** 0 to 100, higher first, 0 when absent. */
   priority?: number
 }
@@ -54,9 +52,8 @@ const clampPriority = (priority: number) => Math.min(Math.max(Math.round(priorit
 const toBullPriority = (priority = 0): number => maxPriority + 1 - clampPriority(priority)
 
 /** Our options of a job as BullMQ's. */
-export const toBullOptions = ({ delayMs = 0, priority }: SendOptions): JobsOptions => ({
+export const toBullOptions = ({ priority }: SendOptions): JobsOptions => ({
   priority: toBullPriority(priority),
-  delay: Math.max(0, Math.round(delayMs)),
 })
 
 /** Throws `invalid_request` for an id that BullMQ would refuse. */

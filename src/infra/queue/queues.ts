@@ -14,7 +14,7 @@ export type Queues = {
   onWakeUp(handler: WakeUpHandler, options: { concurrency: number }): Promise<QueueConsumer>
   /** Adds a job to the intake queue, on Redis, unless its id already waits there. Throws `invalid_request` for an invalid id. */
   submit(id: string, data: unknown, options?: SendOptions): Promise<void>
-  /** Opens the intake queue for its leader, which takes jobs while `mayTake` says so. Null: there is none in a process. */
+  /** Opens the intake queue for its leader, which takes jobs while `mayTake` says so. Null without Redis. */
   openIntake: ((mayTake: () => boolean) => IntakeQueue) | null
   /** The milliseconds of a round trip, or what is wrong; resolves within a second. */
   ping(): Promise<{ ok: true; ms: number } | { ok: false; error: string }>

@@ -26,6 +26,7 @@ type RedisQueueOptions = { url: string; prefix: string; databaseId?: string; log
 const sendTimeoutMs = 1_000
 const connectTimeoutMs = 1_500
 const batchSize = 500
+const wakeUpOptions = toBullOptions({})
 
 function openSender(engine: QueueDriver, name: string) {
   const defaultJobOptions = { removeOnComplete: true, removeOnFail: true }
@@ -69,14 +70,14 @@ export async function openRedisQueues(options: RedisQueueOptions) {
   }
 
   return {
-    wake: (wakeUp: WakeUp) => send(() => wakeUps.add(wakeUpJobName, toWakeUpData(wakeUp), toBullOptions({}))),
+    wake: (wakeUp: WakeUp) => send(() => wakeUps.add(wakeUpJobName, toWakeUpData(wakeUp), wakeUpOptions)),
 
     wakeMany: async (many: readonly WakeUp[], { coalesce = false } = {}) => {
       for (let start = 0; start < many.length; start += batchSize) {
         const batch = many.slice(start, start + batchSize).map((wakeUp) => ({
           name: wakeUpJobName,
           data: toWakeUpData(wakeUp),
-          opts: { ...toBullOptions({}), ...(coalesce && { jobId: toCoalescingId(wakeUp.run_id) }) },
+          opts: { ...wakeUpOptions, ...(coalesce && { jobId: toCoalescingId(wakeUp.run_id) }) },
         }))
         await send(() => wakeUps.addBulk(batch))
       }

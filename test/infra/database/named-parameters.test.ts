@@ -110,17 +110,17 @@ describe('a statement with named values', () => {
 
 describe('an error of names', () => {
   test.each([
-    ['without a value', { run_id: 'run_1' }, 'no value is given for $epoch', 'give it epoch'],
+    ['without a value', { run_id: 'run_1' }, 'the statement has no value for $epoch', 'pass epoch'],
     [
       'with undefined',
       { run_id: 'run_1', epoch: undefined as never },
-      'no value is given for $epoch',
-      'give it epoch, null where there is none',
+      'the statement has no value for $epoch',
+      'pass epoch, or null',
     ],
     [
       'of a value that is not named',
       { ...values, user: 1 },
-      'a value is given for user',
+      'the statement does not use the value user',
       'write $user in it',
     ],
   ])('says the name, the statement and what to do: a name %s', (_, given, problem, remedy) => {
@@ -134,11 +134,11 @@ describe('an error of names', () => {
   })
 
   test('says that numbers and names are not mixed', () => {
-    expect(failureOf('SELECT $run_id, $2', { run_id: 'run_1' }).message).toContain('$2 stands in a statement')
+    expect(failureOf('SELECT $run_id, $2', { run_id: 'run_1' }).message).toContain('$2 is in a statement')
   })
 
   test('also comes where the statement has no names at all', () => {
-    expect(failureOf('SELECT 1', { a: 1 }).message).toContain('a value is given for a')
+    expect(failureOf('SELECT 1', { a: 1 }).message).toContain('the statement does not use the value a')
     expect(bind('SELECT 1', {})).toEqual({ text: 'SELECT 1', values: [] })
   })
 })

@@ -17,7 +17,7 @@ function portSuite(harness: Harness) {
   const { open, openHints, logged } = scope(harness)
 
   /** Opens queues and notes every wake-up that is handled. */
-  const openWithBells = async (concurrency = 4) => {
+  const openWithWakeUps = async (concurrency = 4) => {
     const queues = await open()
     const heard: string[] = []
     const consumer = await queues.onWakeUp(async ({ run_id }) => void heard.push(run_id), { concurrency })
@@ -27,27 +27,31 @@ function portSuite(harness: Harness) {
   it('hands a wake-up to the handler with its ids and nothing else', async () => {
     const queues = await open()
     const heard: WakeUp[] = []
-    await queues.onWakeUp(async (rung) => void heard.push(rung), { concurrency: 1 })
+    await queues.onWakeUp(async (one) => void heard.push(one), { concurrency: 1 })
     await queues.wake({ ...wakeUp('run-1'), prompt: 'secret' } as WakeUp)
     await until(() => heard.length === 1, 'the wake-up')
     expect(heard).toEqual([{ run_id: 'run-1', business_id: 'acme' }])
   })
 
   it('delivers every wake-up of a large batch', async () => {
-    const { queues, heard } = await openWithBells(16)
+    const { queues, heard } = await openWithWakeUps(16)
     const ids = Array.from({ length: isGate ? 300 : 1_200 }, (_, index) => `run-${index}`)
     // a busy machine may take longer than Mason waits for the queue; the relay sends them again then as well
-    const isSent = () =>
-      queues.wakeMany(ids.map(wakeUp)).then(
+    let sends = 0
+    const isSent = () => {
+      sends++
+      return queues.wakeMany(ids.map(wakeUp)).then(
         () => true,
         ({ code }) => {
           expect(code).toBe('queue_unavailable')
           return false
         },
       )
+    }
     await until(isSent, 'all wake-ups to be sent')
     await until(() => new Set(heard).size === ids.length, 'all wake-ups')
     expect(new Set(heard)).toEqual(new Set(ids))
+    if (sends === 1) expect(heard).toHaveLength(ids.length)
   })
 
   it('keeps one coalesced wake-up per run while it waits or is handled, and accepts a new one after', async () => {
@@ -71,7 +75,7 @@ function portSuite(harness: Harness) {
     await until(async () => {
       await queues.wakeMany([wakeUp('a')], { coalesce: true })
       return heard.length > 3
-    }, 'a, rung again')
+    }, 'a, woken again')
   })
 
   it('runs at most `concurrency` handlers at once', async () => {
@@ -111,19 +115,8 @@ function portSuite(harness: Harness) {
     )
   })
 
-  it('answers a ping with its milliseconds', async () => {
-    const queues = await open()
-    let ms: number | null = null
-    await until(async () => {
-      const answer = await queues.ping()
-      if (answer.ok) ms = answer.ms
-      return answer.ok
-    }, 'an answer')
-    expect(ms).toBeGreaterThanOrEqual(0)
-  })
-
   it('starts no handler after a pause and leaves the wake-ups to others', async () => {
-    const { queues, heard, consumer } = await openWithBells()
+    const { queues, heard, consumer } = await openWithWakeUps()
     await queues.wake(wakeUp('before'))
     await until(() => heard.length === 1, 'the wake-up before')
     await consumer.pause()
@@ -229,6 +222,25 @@ function portSuite(harness: Harness) {
 function redisSuite(harness: ReturnType<typeof served>) {
   const { open, plainClient, logged } = redisScope(harness)
 
+  it('answers a ping with its milliseconds', async () => {
+    const queues = await open()
+    let ms: number | null = null
+    await until(async () => {
+      const answer = await queues.ping()
+      if (answer.ok) ms = answer.ms
+      return answer.ok
+    }, 'an answer')
+    expect(ms).toBeGreaterThan(0)
+  })
+
+  it('puts jobs of a higher priority first, those without one last', async () => {
+    const queues = await open()
+    for (const [id, priority] of [['none'], ['low', 1], ['high', 100], ['beyond', 1000]] as const)
+      await queues.submit(id, {}, priority === undefined ? {} : { priority })
+    const waiting = await plainClient(intakeQueueName).getPrioritized()
+    expect(waiting.map(({ id }) => id)).toEqual(['high', 'beyond', 'low', 'none'])
+  })
+
   it('skips jobs that are no wake-up', async () => {
     const queues = await open()
     const heard: string[] = []
@@ -262,7 +274,7 @@ function redisSuite(harness: ReturnType<typeof served>) {
         () => 'taken',
         () => 'refused',
       )
-      const mason = await queues.submit(id, {}, { delayMs: 60_000 }).then(
+      const mason = await queues.submit(id, {}).then(
         () => 'taken',
         (error) => (error.code === 'invalid_request' ? 'refused' : error),
       )
@@ -283,6 +295,13 @@ function redisSuite(harness: ReturnType<typeof served>) {
 
 function processSuite(harness: Harness) {
   const { open } = scope(harness)
+
+  it('answers a ping until it is closed', async () => {
+    const queues = await open()
+    expect(await queues.ping()).toEqual({ ok: true, ms: 0 })
+    await queues.close()
+    expect(await queues.ping()).toMatchObject({ ok: false })
+  })
 
   it('has no public queue', async () => {
     const queues = await open()

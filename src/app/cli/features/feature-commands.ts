@@ -4,10 +4,11 @@ import { loadKind } from '../../../features/load-features.ts'
 import { featureSources } from '../../features.generated.ts'
 import { exitCodes } from '../errors.ts'
 import { withAdminClient } from '../models/admin-client.ts'
-import type { StartCommand } from '../models/commands.ts'
+import { addTargetOptions, type StartCommand } from '../models/commands.ts'
 import { formatTable } from '../models/list-models.ts'
 
 const createTools = (start: StartCommand): CommandTools => ({
+  addTargetOptions,
   formatTable,
   withAdmin: (flags, work) =>
     start((env, scrubber) =>
