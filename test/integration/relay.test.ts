@@ -14,6 +14,7 @@ import { openHints } from '../../src/infra/queue/hints.ts'
 import type { WakeUp } from '../../src/infra/queue/jobs.ts'
 import type { Queues } from '../../src/infra/queue/queues.ts'
 import { MasonError } from '../../src/state/errors.ts'
+import type { Clock } from '../../src/state/ports/clock.ts'
 import type { Log } from '../../src/state/ports/log.ts'
 import type { Models } from '../../src/state/ports/models.ts'
 import type { Backend } from '../support/backend.ts'
@@ -277,7 +278,7 @@ describe('poison', () => {
 })
 
 /** Workers that a test offers runs to itself, on one feed. */
-const openWorkers = async (database: Database, graph: Graph, models: Models) => {
+const openWorkers = async (database: Database, graph: Graph, models: Models, clock = systemClock) => {
   const hints = await openHints({ kind: 'embedded', log })
   const feed = await openFeed({ sql: database, hints, clock: systemClock, log })
   const open = (workerId: string, concurrency: number) =>
@@ -285,7 +286,7 @@ const openWorkers = async (database: Database, graph: Graph, models: Models) => 
       maxRuns: concurrency,
       ...{ database, feed, graph, scenarios: noScenarios },
       services: sharedServices(fakeServices({ models, clock: systemClock, log })),
-      ...{ clock: systemClock, log, workerId, leaseMs: 30_000, concurrency, wake() {} },
+      ...{ clock, log, workerId, leaseMs: 30_000, concurrency, wake() {} },
     })
   return { feed, open }
 }
@@ -339,7 +340,9 @@ describe('a worker beside a flood', () => {
     )
     const models = fakeModels(model.baseUrl)
     const { runtime, database } = await openWithDatabase(backend, { models, worker: false })
-    const { feed, open } = await openWorkers(database, runtime.graph, models)
+    let ms = 0
+    const clock: Clock = { ...systemClock, monotonicMs: () => ms }
+    const { feed, open } = await openWorkers(database, runtime.graph, models, clock)
     const worker = open('one', 16)
     const poisonous = await submitTo(database, 'flood', { prompt: 'poison' })
     await (await worker.offer(0, { tenant: 'flood', run_id: poisonous.id }))?.ended
@@ -349,7 +352,13 @@ describe('a worker beside a flood', () => {
       const { id } = await submitTo(database, tenant)
       working.push((await worker.offer(0, { tenant, run_id: id }))?.ended)
     }
-    await until('all model calls', () => model.held() === flood + 1)
+    await until('the model call of the other', () => model.held() === 1)
+    // all of the flood, since time stands still since its last claim
+    expect(await count(database, `runs WHERE tenant = 'flood' AND status = 'queued'`)).toBe(flood + 1)
+    await until('all model calls', () => {
+      ms += 50
+      return model.held() === flood + 1
+    })
     model.release()
     await Promise.all(working)
     const ended = `runs WHERE tenant IN ('other', 'flood') AND status = 'completed'`

@@ -26,7 +26,7 @@ const openBusyReader = (): (() => number) => {
  * again, and each claim brings a whole run to the one thread. The gap doubles while the thread is busy and halves while it is not.
  * docs/decisions/0176.
  */
-export const createClaimPace = (nowMs = () => performance.now(), readBusy = openBusyReader()) => {
+export const createClaimPace = (nowMs: () => number, readBusy = openBusyReader()) => {
   const workedAt = new Map<string, number>()
   const claimedAt = new Map<string, number>()
   const unservedAt = new Map<string, number>()

@@ -74,7 +74,7 @@ export const createWorker = (options: WorkerOptions) => {
   const controls = new Map<AbortController, () => Promise<void>>()
   const latestPositions = createLatestPositions()
   const known = createKnownRuns(options.maxRuns)
-  const pace = createClaimPace()
+  const pace = createClaimPace(() => clock.monotonicMs())
   let polling: NodeJS.Timeout | undefined
   const chains = new Set<Promise<void>>()
   let claiming: Promise<unknown> = Promise.resolve()
