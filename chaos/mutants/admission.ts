@@ -45,7 +45,7 @@ export const admissionMutants: readonly Mutant[] = [
   },
   {
     name: 'idempotency key unique in the table',
-    file: 'migrations/0001_spine.sql',
+    file: 'migrations/20261127_02_engine.sql',
     edits: [{ from: ',\n  PRIMARY KEY (tenant, route, key)', to: '' }],
     why: 'two equal requests at one moment become two runs',
     caughtBy: guards(

@@ -3,7 +3,7 @@ import { type Mutant, testsOf } from './mutant.ts'
 const rows = testsOf('test/integration/payment-rows.test.ts')
 const executor = testsOf('test/integration/payment-executor.test.ts')
 const races = testsOf('test/integration/payment-races.test.ts')
-const ledger = 'migrations/0025_payments.sql'
+const ledger = 'migrations/20261127_08_payments.sql'
 const folder = 'src/payments/executor'
 
 /** Guards of money: each payment once, inside its mandate, by the executor alone. */
@@ -20,7 +20,7 @@ export const ledgerMutants: readonly Mutant[] = [
   {
     name: 'a checkout has one live payment',
     file: ledger,
-    edits: [{ from: 'CREATE UNIQUE INDEX payments_one_live', to: 'CREATE INDEX payments_one_live' }],
+    edits: [{ from: 'CREATE UNIQUE INDEX payments_one_live ON', to: 'CREATE INDEX payments_one_live ON' }],
     why: 'an order is paid in each version of the protocol',
     caughtBy: [
       ...executor(
@@ -46,7 +46,7 @@ export const ledgerMutants: readonly Mutant[] = [
   {
     name: 'what workers may order',
     file: ledger,
-    edits: [{ from: "WITH CHECK (kind IN ('pay', 'answer') OR (", to: 'WITH CHECK (true OR (' }],
+    edits: [{ from: "WITH CHECK (kind IN ('pay', 'present', 'answer') OR (", to: 'WITH CHECK (true OR (' }],
     why: 'a worker settles what is unknown, or takes refunds',
     caughtBy: executor(
       'a login of workers orders payments, and neither settles, refunds nor captures one (on servers only: PGlite has one login)',
@@ -235,8 +235,8 @@ export const ledgerMutants: readonly Mutant[] = [
     file: ledger,
     edits: [
       {
-        from: 'GRANT SELECT ON payments TO mason_worker',
-        to: 'GRANT SELECT, INSERT, UPDATE, DELETE ON payments TO mason_worker',
+        from: 'GRANT SELECT ON payments TO mason_api, mason_business, mason_worker',
+        to: 'GRANT SELECT, INSERT, UPDATE, DELETE ON payments TO mason_api, mason_business, mason_worker',
       },
     ],
     why: 'a worker that is taken over says that it paid',
@@ -250,8 +250,9 @@ export const ledgerMutants: readonly Mutant[] = [
     file: ledger,
     edits: [
       {
-        from: "current_setting('mason.business', true)$p$",
-        to: "current_setting('mason.business', true) OR true$p$",
+        after: 'POLICY business ON payments',
+        from: "USING (tenant = current_setting('mason.business', true))",
+        to: 'USING (true)',
       },
     ],
     why: 'one business reads and orders payments of another',
@@ -262,7 +263,7 @@ export const ledgerMutants: readonly Mutant[] = [
   },
   {
     name: 'who ends the wait for a payment',
-    file: 'migrations/0027_waits.sql',
+    file: 'migrations/20261127_02_engine.sql',
     edits: [{ from: "IF p_kind = 'payment' AND NOT pg_has_role", to: "IF p_kind = 'x' AND NOT pg_has_role" }],
     why: 'a worker that is taken over tells a run that it has paid',
     caughtBy: testsOf('test/integration/payment-attack.test.ts')(

@@ -9,7 +9,7 @@ const anyRows = batches(
 )
 const isEpoch = 'r.epoch = item.epoch'
 const isSeq = 'r.next_seq = item.seq'
-const migration = 'migrations/0001_spine.sql'
+const migration = 'migrations/20261127_02_engine.sql'
 const schema = testsOf('test/integration/last-guards.test.ts')
 const refused = 'an append is refused under another epoch, at another id, and when the run is not at work'
 

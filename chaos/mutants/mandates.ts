@@ -37,7 +37,7 @@ export const mandateMutants: readonly Mutant[] = [
   },
   {
     name: 'no placeholder beside a provider that moves money',
-    file: 'migrations/0035_demo_payments.sql',
+    file: 'migrations/20261127_08_payments.sql',
     edits: [{ from: ' AND bool_and(is_test)', to: '' }],
     why: 'unsigned carts and payments move money',
     caughtBy: demoTests(

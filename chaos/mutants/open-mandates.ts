@@ -9,7 +9,7 @@ const atOnce = payments(
   'closed mandates of one open mandate never take more than its budget, and never two are without an outcome: 20 runs on two executors',
 )
 const closer = 'src/payments/executor/close-order.ts'
-const migration = 'migrations/0041_open_mandates.sql'
+const migration = 'migrations/20261127_08_payments.sql'
 
 /** What keeps an agent within the limits that a person signed before they went away. */
 export const openMandateMutants: readonly Mutant[] = [
@@ -79,7 +79,13 @@ export const openMandateMutants: readonly Mutant[] = [
   {
     name: 'the release of what was not sent under a revoked mandate',
     file: migration,
-    edits: [{ from: "AND kind = 'pay' AND sent_at IS NULL", to: "AND kind = 'none' AND sent_at IS NULL" }],
+    edits: [
+      {
+        after: 'CREATE FUNCTION end_open_mandate',
+        from: "AND kind = 'pay' AND sent_at IS NULL",
+        to: "AND kind = 'none' AND sent_at IS NULL",
+      },
+    ],
     why: 'what was reserved before a revocation is sent after it',
     caughtBy: payments('an open mandate that is revoked when a payment under it was reserved pays nothing'),
   },

@@ -164,8 +164,10 @@ export const paymentEndMutants: readonly Mutant[] = [
   },
   {
     name: "a cart's own id",
-    file: 'migrations/0060_carts_paid_once.sql',
-    edits: [{ from: 'CREATE UNIQUE INDEX', to: 'CREATE INDEX' }],
+    file: 'migrations/20261127_08_payments.sql',
+    edits: [
+      { from: 'CREATE UNIQUE INDEX payments_one_live_cart', to: 'CREATE INDEX payments_one_live_cart' },
+    ],
     why: 'one cart is paid twice under two ids of its payment request',
     caughtBy: executor(
       'no money moves for a cart under a second id of its payment request, or a second cart under the same one, in either version',

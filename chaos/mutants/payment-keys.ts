@@ -54,17 +54,23 @@ export const paymentKeyMutants: readonly Mutant[] = [
   },
   {
     name: 'the columns of the private keys of the executor',
-    file: 'migrations/0026_payment_keys.sql',
+    file: 'migrations/20261127_08_payments.sql',
     edits: [
-      { from: 'GRANT SELECT (kid, purpose, x, y, created_at, ended_at) ON', to: 'GRANT SELECT, INSERT ON' },
+      { from: 'GRANT SELECT (created_at, ended_at, kid, purpose, x, y) ON', to: 'GRANT SELECT, INSERT ON' },
     ],
     why: 'a worker reads the sealed private keys, or publishes a key of its own',
     caughtBy: keys('the keys of the executor are no rows that the API or a worker can read, add or change'),
   },
   {
     name: 'the rows of providers that workers do not see',
-    file: 'migrations/0033_payments_of_runs.sql',
-    edits: [{ from: "pg_has_role(session_user, 'mason_admin', 'MEMBER')", to: 'true' }],
+    file: 'migrations/20261127_08_payments.sql',
+    edits: [
+      {
+        after: 'only_the_api ON payment_providers',
+        from: "pg_has_role(session_user, 'mason_admin', 'MEMBER')",
+        to: 'true',
+      },
+    ],
     why: 'a worker reads where the payments of all businesses go',
     caughtBy: attack(
       'a stolen login (on servers only: PGlite is one session of one user) of a worker reads no secret of payments and moves no money',
@@ -72,9 +78,10 @@ export const paymentKeyMutants: readonly Mutant[] = [
   },
   {
     name: 'no providers that workers add',
-    file: 'migrations/0028_payment_providers.sql',
+    file: 'migrations/20261127_08_payments.sql',
     edits: [
       {
+        after: 'only_the_api ON payment_providers',
         from: "WITH CHECK ((SELECT pg_has_role(session_user, 'mason_admin', 'MEMBER')))",
         to: 'WITH CHECK (true)',
       },

@@ -10,7 +10,7 @@ const providers = testsOf('test/integration/payment-providers.test.ts')
 const consents = testsOf('test/integration/consent.test.ts')
 const locks = testsOf('test/integration/wait-locks.test.ts')
 const folder = 'src/payments/executor'
-const ledger = 'migrations/0025_payments.sql'
+const ledger = 'migrations/20261127_08_payments.sql'
 const webhooks = executor(
   'a payment whose end is not known succeeds by a genuine webhook, which counts once, in whatever order and number webhooks come',
 )
@@ -189,7 +189,12 @@ export const paymentWorkMutants: readonly Mutant[] = [
   {
     name: 'steps of a payment are never changed',
     file: ledger,
-    edits: [{ from: "IF name <> 'payment_events' THEN", to: 'IF true THEN' }],
+    edits: [
+      {
+        from: 'GRANT SELECT, INSERT ON payment_events',
+        to: 'GRANT SELECT, INSERT, UPDATE ON payment_events',
+      },
+    ],
     why: 'an executor that is taken over rewrites the trail',
     caughtBy: rows('rows of payments with events never change, also not by the executor'),
   },
@@ -198,7 +203,8 @@ export const paymentWorkMutants: readonly Mutant[] = [
     file: ledger,
     edits: [
       {
-        from: 'SELECT (order_id, tenant, kind, payment_id, run_id, plan_seq, call_index, created_at, canceled_at, sent_at, done_at, outcome)',
+        after: 'ON payment_orders TO mason_payments;',
+        from: 'SELECT (call_index, canceled_at, created_at, done_at, kind, open_mandate_id, order_id, outcome, payment_id, plan_seq, run_id, sent_at,\n    tenant)',
         to: 'SELECT',
       },
     ],
@@ -207,11 +213,17 @@ export const paymentWorkMutants: readonly Mutant[] = [
   },
   {
     name: 'passkeys are added by the API alone',
-    file: 'migrations/0030_passkeys.sql',
+    file: 'migrations/20261127_08_payments.sql',
     edits: [
       {
-        from: "AS RESTRICTIVE TO mason_worker USING (%s) WITH CHECK (%s)', name, of_api, of_api)",
-        to: "AS RESTRICTIVE TO mason_worker USING (true) WITH CHECK (true)', name)",
+        after: 'only_the_api ON passkeys',
+        from: "WITH CHECK ((SELECT pg_has_role(session_user, 'mason_admin', 'MEMBER')))",
+        to: 'WITH CHECK (true)',
+      },
+      {
+        after: 'only_the_api ON passkeys',
+        from: "USING ((SELECT pg_has_role(session_user, 'mason_admin', 'MEMBER')))",
+        to: 'USING (true)',
       },
     ],
     why: 'a worker that is taken over enrols a passkey of its own',
@@ -219,10 +231,10 @@ export const paymentWorkMutants: readonly Mutant[] = [
   },
   {
     name: 'consents are answered by the API alone',
-    file: 'migrations/0031_consents.sql',
+    file: 'migrations/20261127_08_payments.sql',
     edits: [
       {
-        after: 'only_the_api',
+        after: 'only_the_api ON consents',
         from: "USING ((SELECT pg_has_role(session_user, 'mason_admin', 'MEMBER')))",
         to: 'USING (true)',
       },
@@ -232,11 +244,11 @@ export const paymentWorkMutants: readonly Mutant[] = [
   },
   {
     name: 'secrets of providers are read by the executor alone',
-    file: 'migrations/0028_payment_providers.sql',
+    file: 'migrations/20261127_08_payments.sql',
     edits: [
       {
-        from: 'GRANT INSERT, SELECT (provider_id,',
-        to: 'GRANT SELECT ON payment_providers TO mason_admin, mason_worker;\nGRANT INSERT, SELECT (provider_id,',
+        from: 'GRANT SELECT ON payment_providers TO mason_payments',
+        to: 'GRANT SELECT ON payment_providers TO mason_admin, mason_worker, mason_payments',
       },
     ],
     why: 'an API process that is taken over copies the sealed secrets',
@@ -296,14 +308,14 @@ export const paymentWorkMutants: readonly Mutant[] = [
   },
   {
     name: 'who ends a wait',
-    file: 'migrations/0027_waits.sql',
-    edits: [{ from: 'REVOKE ALL ON FUNCTION end_wait FROM PUBLIC;', to: '' }],
+    file: 'migrations/20261127_02_engine.sql',
+    edits: [{ from: 'REVOKE EXECUTE ON FUNCTION end_wait FROM PUBLIC;', to: '' }],
     why: 'a token of a business ends the waits of its runs',
     caughtBy: locks('only a worker across businesses ends a wait, and an API process does not'),
   },
   {
     name: 'a wait for a payment does not expire',
-    file: 'migrations/0027_waits.sql',
+    file: 'migrations/20261127_02_engine.sql',
     edits: [{ from: " CHECK (due_at IS NULL OR kind <> 'payment')", to: '' }],
     why: 'a run goes on as if it had not paid, and pays again',
     caughtBy: locks('starting never lets a payment expire'),

@@ -56,7 +56,7 @@ export const paymentMutants: readonly Mutant[] = [
   },
   {
     name: 'the trigger that keeps trusted keys',
-    file: 'migrations/0024_trusted_keys.sql',
+    file: 'migrations/20261127_08_payments.sql',
     edits: [{ from: 'IF NEW IS DISTINCT FROM ended THEN', to: 'IF false THEN' }],
     why: 'what a payment was decided by is edited afterwards',
     caughtBy: trust(
@@ -65,8 +65,14 @@ export const paymentMutants: readonly Mutant[] = [
   },
   {
     name: 'the login that writes trusted keys',
-    file: 'migrations/0024_trusted_keys.sql',
-    edits: [{ from: "pg_has_role(session_user, 'mason_admin', 'MEMBER')", to: 'true' }],
+    file: 'migrations/20261127_08_payments.sql',
+    edits: [
+      {
+        after: 'only_the_api ON trusted_keys',
+        from: "pg_has_role(session_user, 'mason_admin', 'MEMBER')",
+        to: 'true',
+      },
+    ],
     why: 'a worker that was taken over trusts its own key',
     caughtBy: trust(
       'the rows of trusted keys are read by the login of workers, and written by that of the API alone (on servers only)',

@@ -101,7 +101,7 @@ export const releaseMutants: readonly Mutant[] = [
   },
   {
     name: 'ending a wait locks the run before it looks at it',
-    file: 'migrations/0027_waits.sql',
+    file: 'migrations/20261127_02_engine.sql',
     edits: [{ from: ' FOR NO KEY UPDATE;', to: ';' }],
     why: 'a run that is being parked is missed, and waits for ever',
     caughtBy: locks('a wait that ends as its run is parked wakes a run that is being parked'),

@@ -39,8 +39,13 @@ export const roleMutants: readonly Mutant[] = [
   },
   {
     name: 'the API may ask for the demo profile',
-    file: 'migrations/0062_demo_profile_for_the_api.sql',
-    edits: [{ from: 'TO mason_admin', to: 'TO mason_api' }],
+    file: 'migrations/20261127_08_payments.sql',
+    edits: [
+      {
+        from: 'ON FUNCTION accepts_placeholders TO mason_admin, mason_api',
+        to: 'ON FUNCTION accepts_placeholders TO mason_api',
+      },
+    ],
     why: 'with a login each, the page of a demo consent is an internal error',
     caughtBy: testsOf('test/integration/consent.test.ts')(
       'a consent of a demo is shown as a page and to a surface, with the login of the API alone',

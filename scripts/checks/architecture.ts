@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import type { Check } from '../check-repository.ts'
 import { featureListPath, renderFeatureList } from '../feature-list.ts'
@@ -11,6 +11,7 @@ import {
   listExports,
   listImports,
   readSources,
+  root,
   type Source,
 } from '../source-tree.ts'
 
@@ -173,6 +174,7 @@ const listPrivateWords = (): string[] => {
   return lines.length <= 25 ? [] : lines.slice(0, 50)
 }
 
+const featuresFolder = join(root, 'src/features')
 const featureOf = (path: string): string | undefined => /^features\/([^/]+)\//.exec(path)?.[1]
 
 /** A feature can be removed: the core imports none of its files, and another feature only its handles. */
@@ -186,10 +188,36 @@ const listFeatureImports = (): string[] =>
         .map((name) => `${source.path} -> ${name}`),
     )
 
+/** The tables that a script makes, changes or writes; what stands in a function runs later, for whoever calls it. */
+const listTables = (sql: string): string[] => {
+  const script = sql.replace(/\$\$[\s\S]*?\$\$/g, '').replace(/--.*/g, '')
+  const statements =
+    /\b(?:(?:CREATE|ALTER|DROP) TABLE|INSERT INTO|UPDATE|DELETE FROM)\s+(?:IF (?:NOT )?EXISTS\s+)?([a-z_]+)/g
+  return [...script.matchAll(statements)].map(([, name = '']) => name)
+}
+
+/** A migration of a feature keeps to the tables that its feature.ts names. */
+const listForeignTables = (): string[] =>
+  readdirSync(featuresFolder).flatMap((id) => {
+    const folder = join(featuresFolder, id, 'migrations')
+    if (!existsSync(folder)) return []
+    const own =
+      /tables: \[([^\]]*)\]/.exec(readFileSync(join(featuresFolder, id, 'feature.ts'), 'utf8'))?.[1] ?? ''
+    return readdirSync(folder).flatMap((file) =>
+      listTables(readFileSync(join(folder, file), 'utf8'))
+        .filter((table) => !own.includes(`'${table}'`))
+        .map(
+          (table) =>
+            `features/${id}/migrations/${file}: ${table} is no table of "${id}"; name it in feature.ts or move the statement`,
+        ),
+    )
+  })
+
 /** What the folders of `src` keep to. */
 export const architecture: readonly Check[] = [
   ['an import goes against the arrows between folders', () => sources.flatMap(findViolations)],
   ['the core imports a feature, or a feature more than the handles of another', listFeatureImports],
+  ['a migration of a feature touches a table of another', listForeignTables],
   [
     'src/app/features.generated.ts is not that of the folders of src/features: run npm run features',
     () => (readFileSync(featureListPath, 'utf8') === renderFeatureList() ? [] : [featureListPath]),

@@ -35,6 +35,7 @@ type AdminParts = {
   outside: AgentOptions
   clock: Clock
   readBacklog: () => Promise<Backlog>
+  countDeadWebhooks: () => Promise<number>
   of(businessId: string): BusinessApi
 }
 
@@ -75,7 +76,7 @@ export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
     providers: createProviders(database, { testOnly: config.database.kind !== 'postgres' }),
     effects: createUnknownEffects(database),
     listAllRuns: (filter) => listAllRuns(database, filter),
-    overview: createOverview(database, clock, parts.readBacklog),
+    overview: createOverview(database, clock, parts.readBacklog, parts.countDeadWebhooks),
     rejectedJobs: createRejectedJobs(database, (businessId, request, key) =>
       of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
     ),

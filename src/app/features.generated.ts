@@ -16,6 +16,7 @@ export const featureSources: readonly FeatureSource[] = [
   {
     folder: 'src/features/webhooks',
     files: {
+      'dead-webhooks.service.ts': () => import('../features/webhooks/dead-webhooks.service.ts'),
       'feature.ts': () => import('../features/webhooks/feature.ts'),
       'webhook-address.service.ts': () => import('../features/webhooks/webhook-address.service.ts'),
       'webhook-sender.service.ts': () => import('../features/webhooks/webhook-sender.service.ts'),

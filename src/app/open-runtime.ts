@@ -16,6 +16,7 @@ import type { RunEnd } from '../engine/runs/settlement.ts'
 import { pollJobNow } from '../engine/runs/waits.ts'
 import { startRunWorker } from '../engine/worker/start-worker.ts'
 import type { WorkerOptions } from '../engine/worker/worker.ts'
+import { deadWebhooksRef } from '../features/core.ref.ts'
 import { createFileService } from '../files/run-files.ts'
 import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
 import { buildGraph } from '../graph/build.ts'
@@ -320,6 +321,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       outside,
       clock,
       readBacklog,
+      countDeadWebhooks: async () => (await features.find(deadWebhooksRef)?.()) ?? 0,
       of,
     }),
     payments: createPaymentsApi(database, clock, feed.publishPaymentWork),

@@ -61,6 +61,8 @@ export type PushFormat = {
 /** See `PushFormat`. */
 export const pushFormatRef = defineRef<PushFormat>('core.push-format')
 
+/** How many messages to webhooks were given up. A feature provides it. */
+export const deadWebhooksRef = defineRef<() => Promise<number>>('core.dead-webhooks')
 /** Throws `invalid_request`, with a pointer to `field`, for an address that a business must not have called. */
 export type CheckWebhookAddress = (businessId: string, url: string, field: string) => Promise<void>
 /** A feature provides it. Without one, requests with addresses for webhooks are refused. */

@@ -1,12 +1,21 @@
 // backends: both
 
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { PGlite } from '@electric-sql/pglite'
 import { vector } from '@electric-sql/pglite-pgvector'
 import pg from 'pg'
 import { describe, expect } from 'vitest'
-import { toMetadataEntries } from '../../src/engine/runs/metadata-entries.ts'
-import { applyMigrations, type MigrationTarget } from '../../src/infra/database/migrations.ts'
+import { renderSchema, schemaPath } from '../../scripts/schema.ts'
+import type { MigrationTarget } from '../../src/infra/database/migration.ts'
+import {
+  type AppliedMigration,
+  applyMigrations,
+  findMigrationGap,
+  findRemovedFeatures,
+  readMigrations,
+} from '../../src/infra/database/migrations.ts'
 import { migratePostgres } from '../../src/infra/database/postgres.ts'
 import type { Backend } from '../support/backend.ts'
 import { test as integrationTest } from '../support/integration-test.ts'
@@ -48,60 +57,8 @@ describe('migrations', () => {
     expect(await applyMigrations(owner)).toEqual([])
   })
 
-  test('0005 finds the sessions that hold existing blobs, also for an owner to whom the policies show nothing', async ({
-    owner,
-  }) => {
-    const [large, file] = ['a'.repeat(64), 'b'.repeat(64)]
-    const tables = ['actions', 'runs', 'run_requests']
-    const show = (to: string) =>
-      owner.run(tables.map((table) => `ALTER POLICY worker ON ${table} USING (${to})`).join('; '))
-    await owner.run(`
-      INSERT INTO businesses (tenant) VALUES ('old');
-      INSERT INTO sessions (tenant, session_id, user_id) VALUES ('old', 's', 'u');
-      INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at) VALUES ('old', 'r', 's', 1, 'queued', now());
-      INSERT INTO run_requests (tenant, run_id, user_id, request, metadata)
-        VALUES ('old', 'r', 'u', '{"files":[{"local_path":"blob:${file}"}]}', '{}');
-      INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
-        VALUES ('old', 's', 1, 'r', 1, 1, 'old-1', '{"result":{"blob":"${large}","bytes":9}}', '{}'),
-          ('old', 's', 2, 'r', 1, 1, 'old-2', '{"result":{"text":"\\u0000 no blob"}}', '{}');
-      DROP TABLE blob_uses, scenarios; DROP INDEX blobs_by_age, rejected_jobs_by_age;
-      DELETE FROM migrations WHERE name = '0005_scenarios.sql'`)
-    await show(`current_user = 'mason_worker'`)
-    expect(await applyMigrations(owner)).toEqual(['0005_scenarios.sql'])
-    await show('true')
-    expect(await owner.query('SELECT session_id, sha256 FROM blob_uses ORDER BY sha256')).toEqual([
-      { session_id: 's', sha256: large },
-      { session_id: 's', sha256: file },
-    ])
-    await owner.run(
-      `DELETE FROM blob_uses; DELETE FROM actions; DELETE FROM sessions; DELETE FROM businesses WHERE tenant = 'old'`,
-    )
-  })
-
-  test('0021 finds the metadata of existing runs as admission does', async ({ owner }) => {
-    const metadata = {
-      a: 'é',
-      b: 1e21,
-      c: true,
-      d: null,
-      e: [1],
-      f: {},
-      'n\u0000': 'half \ud83d',
-      g: 'x'.repeat(9_000),
-    }
-    await owner.run(`
-      INSERT INTO businesses (tenant) VALUES ('old');
-      INSERT INTO sessions (tenant, session_id, user_id) VALUES ('old', 's', 'u');
-      INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at) VALUES ('old', 'r', 's', 1, 'queued', now());
-      DROP TABLE run_metadata; DELETE FROM migrations WHERE name = '0021_run_metadata.sql'`)
-    await owner.query(
-      `INSERT INTO run_requests (tenant, run_id, user_id, request, metadata) VALUES ('old', 'r', 'u', '{}', $1)`,
-      [JSON.stringify(metadata)],
-    )
-    expect(await applyMigrations(owner)).toEqual(['0021_run_metadata.sql'])
-    const stored = await owner.query(`SELECT replace(entry::text, '-', '') AS entry FROM run_metadata`)
-    expect(stored.map(({ entry }) => entry).sort()).toEqual(toMetadataEntries(metadata).sort())
-    await owner.run(`DELETE FROM sessions; DELETE FROM businesses WHERE tenant = 'old'`)
+  test('make the schema that migrations/schema.sql shows, on every database', async ({ owner }) => {
+    expect(await renderSchema(owner)).toBe(await readFile(schemaPath, 'utf8'))
   })
 
   test('one that was changed after it was applied is refused, and nothing is done', async ({ owner }) => {
@@ -132,6 +89,18 @@ describe('migrations', () => {
     expect(await applyMigrations(owner)).toEqual([])
   })
 
+  test('of a feature that this build does not have keep nothing from starting', async ({ owner }) => {
+    await owner.run(`INSERT INTO migrations (name, checksum) VALUES ('gone/20200101_gone.sql', 'x')`)
+    const applied = (await owner.query('SELECT name, checksum FROM migrations')) as AppliedMigration[]
+    expect(await findMigrationGap(applied)).toBe(null)
+    expect(await findRemovedFeatures(applied)).toEqual(['gone'])
+    await owner.run(`DELETE FROM migrations WHERE name LIKE 'gone/%'`)
+    const newer = [...applied, { name: '99990101_core.sql', checksum: 'x' }]
+    expect(await findMigrationGap(newer)).toMatchObject({
+      problem: expect.stringContaining('99990101_core.sql'),
+    })
+  })
+
   test('one that fails leaves nothing behind', async ({ owner }) => {
     await owner.run('DELETE FROM migrations')
     // its tables are there already
@@ -148,10 +117,51 @@ describe('migrations', () => {
       try {
         const done = await Promise.all([1, 2, 3].map(() => migratePostgres(urlOf(name))))
         expect(done.filter((names) => names.length > 0)).toHaveLength(1)
-        expect(done.flat()).toContain('0001_spine.sql')
+        expect(done.flat()).toContain('20261127_01_accounts.sql')
       } finally {
         await dropDatabase(name)
       }
     },
   )
+})
+
+describe('a database with the migrations of before the baseline', () => {
+  const old = JSON.parse(readFileSync('test/support/old-migrations.json', 'utf8')) as AppliedMigration[]
+  const toBaseline = async (owner: Owner, rows: readonly AppliedMigration[]): Promise<void> => {
+    await owner.run('DROP SCHEMA mason CASCADE')
+    const baseline = (await readMigrations()).filter(({ name }) => name.includes('20261127_'))
+    await applyMigrations(owner, baseline)
+    await owner.run('DELETE FROM migrations')
+    for (const { name, checksum } of rows)
+      await owner.query('INSERT INTO migrations (name, checksum) VALUES ($1, $2)', [name, checksum])
+  }
+  const listNames = async (owner: Owner) =>
+    (await owner.query('SELECT name FROM migrations')).map(({ name }) => name)
+
+  test('is taken over as it is, with its rows', async ({ owner }) => {
+    await toBaseline(owner, old)
+    await owner.run(`INSERT INTO businesses (tenant) VALUES ('kept')`)
+    const later = (await readMigrations()).filter(({ name }) => !name.includes('20261127_'))
+    expect(await applyMigrations(owner)).toEqual(later.map(({ name }) => name))
+    expect((await listNames(owner)).sort()).toEqual((await readMigrations()).map(({ name }) => name).sort())
+    expect(await owner.query(`SELECT tenant FROM businesses`)).toEqual([{ tenant: 'kept' }])
+  })
+
+  test('is refused, and nothing is done, where a migration is missing or the schema is another', async ({
+    owner,
+  }) => {
+    await toBaseline(owner, old.slice(0, -1))
+    await expect(applyMigrations(owner)).rejects.toMatchObject({
+      message: 'the database is older than 0063_turns.sql, or has other migrations',
+    })
+    await toBaseline(owner, old)
+    await owner.run(
+      'ALTER TABLE runs ADD COLUMN mine int; DROP POLICY business ON sessions; DROP FUNCTION poll_job_now',
+    )
+    await expect(applyMigrations(owner)).rejects.toMatchObject({
+      code: 'invalid_settings',
+      message: 'the schema was changed by hand: function poll_job_now(text), table runs, table sessions',
+    })
+    expect(await listNames(owner)).toHaveLength(63)
+  })
 })

@@ -21,8 +21,7 @@ const costsStatement = `
 
 const attentionStatement = `
   SELECT (SELECT count(*)::int FROM effects WHERE status = 'unknown') AS unknown_effects,
-    (SELECT count(*)::int FROM rejected_jobs WHERE run_id IS NULL) AS rejected_jobs,
-    (SELECT count(*)::int FROM webhook_deliveries WHERE status = 'dead') AS dead_webhooks`
+    (SELECT count(*)::int FROM rejected_jobs WHERE run_id IS NULL) AS rejected_jobs`
 
 type RunCounts = Overview['runs']
 const none: RunCounts = { submitted: 0, completed: 0, failed: 0, cancelled: 0 }
@@ -32,6 +31,7 @@ export const createOverview = (
   database: Sql,
   clock: Pick<Clock, 'now'>,
   readBacklog: () => Promise<Backlog>,
+  countDeadWebhooks: () => Promise<number>,
 ) => ({
   /** The processes that work on runs, the latest first. */
   async workers(): Promise<WorkerView[]> {
@@ -49,14 +49,11 @@ export const createOverview = (
     const to = clock.now()
     const [from, before] = [1, 2].map((spans) => new Date(to.getTime() - spans * hours * 3_600_000))
     const spans = [from?.toISOString(), before?.toISOString()]
-    const [runs, costs, attention, backlog] = await Promise.all([
+    const [runs, costs, attention, deadWebhooks, backlog] = await Promise.all([
       database.query<RunCounts & { is_late: boolean }>(runsStatement, spans),
       database.query<{ currency: string; cost: string; before: string }>(costsStatement, spans),
-      queryOne<Pick<Overview['now'], 'unknown_effects' | 'rejected_jobs' | 'dead_webhooks'>>(
-        database,
-        attentionStatement,
-        [],
-      ),
+      queryOne<Pick<Overview['now'], 'unknown_effects' | 'rejected_jobs'>>(database, attentionStatement, []),
+      countDeadWebhooks(),
       readBacklog(),
     ])
     const countOf = (isLate: boolean): RunCounts => {
@@ -83,7 +80,8 @@ export const createOverview = (
         oldest_ready_s,
         input_required,
         unlearned,
-        ...(attention ?? { unknown_effects: 0, rejected_jobs: 0, dead_webhooks: 0 }),
+        ...(attention ?? { unknown_effects: 0, rejected_jobs: 0 }),
+        dead_webhooks: deadWebhooks,
       },
     }
   },

@@ -1,26 +1,37 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
+import { basename, dirname, join, relative } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { MasonError } from '../../state/errors.ts'
 import { toPackagePath } from '../lib/package-path.ts'
+import { adoptDatabase } from './adopt-database.ts'
 import { deadlockDetected } from './database-errors.ts'
+import type { Migration, MigrationTarget } from './migration.ts'
 
-/** A connection that migrations are applied to: whole scripts and single statements. The caller holds the lock. */
-export type MigrationTarget = {
-  run(script: string): Promise<void>
-  query(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>
-}
+const featuresFolder = toPackagePath('src', 'features')
+const toFolder = (name: string): string =>
+  name.includes('/') ? join(featuresFolder, dirname(name), 'migrations') : toPackagePath('migrations')
 
-/** A migration script with the SHA-256 checksum that is stored when it is applied. */
-export type Migration = { name: string; text: string; checksum: string }
+/** What a folder has; nothing where it does not exist. */
+const listFiles = (folder: string): Promise<string[]> =>
+  readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
+    throw error
+  })
 
-/** All migrations in order. */
+/** All migrations, of the core and of the features that are there, in the order of their file names. */
 export const readMigrations = async (): Promise<Migration[]> => {
-  const folder = toPackagePath('migrations')
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
+  const features = await Promise.all(
+    (await listFiles(featuresFolder)).map(async (id) =>
+      (await listFiles(join(featuresFolder, id, 'migrations'))).map((file) => `${id}/${file}`),
+    ),
+  )
+  const names = [...(await listFiles(toPackagePath('migrations'))), ...features.flat()]
+    .filter((name) => /^\d.*\.sql$/.test(basename(name)))
+    .sort((one, other) => (basename(one) < basename(other) ? -1 : 1))
   return Promise.all(
     names.map(async (name) => {
-      const text = await readFile(`${folder}/${name}`, 'utf8')
+      const text = await readFile(join(toFolder(name), basename(name)), 'utf8')
       return { name, text, checksum: createHash('sha256').update(text).digest('hex') }
     }),
   )
@@ -34,15 +45,19 @@ const retryMs = 250
  * Applies missing migrations in order, each in its own transaction, and returns their names. Refuses a migration that was
  * changed after it was applied, and, before it does anything, a server without the pgvector version that is needed.
  */
-export const applyMigrations = async (target: MigrationTarget): Promise<string[]> => {
+export const applyMigrations = async (
+  target: MigrationTarget,
+  given?: readonly Migration[],
+): Promise<string[]> => {
   await target.run(`CREATE SCHEMA IF NOT EXISTS mason;
     SET search_path = mason, public;
     CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`)
+  const all = given ?? (await readMigrations())
+  await adoptDatabase(target, all)
   const applied = new Map(
     (await target.query('SELECT name, checksum FROM migrations')).map((row) => [row.name, row.checksum]),
   )
   const done: string[] = []
-  const all = await readMigrations()
   if (all.some(({ name }) => !applied.has(name))) await checkVector(target)
   for (const { name, text, checksum } of all) {
     const known = applied.get(name)
@@ -69,11 +84,21 @@ export const applyMigrations = async (target: MigrationTarget): Promise<string[]
 
 const describeChanged = (name: string): { problem: string; remedy: string } => ({
   problem: `migration ${name} was changed after it was applied`,
-  remedy: `restore the original migrations/${name} and put the change into a new file`,
+  remedy: `restore the original ${relative(toPackagePath(), join(toFolder(name), basename(name)))} and put the change into a new file`,
 })
 
 /** A migration as the database has it. */
 export type AppliedMigration = Pick<Migration, 'name' | 'checksum'>
+
+const isOfRemovedFeature = (name: string, all: readonly Migration[]): boolean =>
+  name.includes('/') && !all.some((one) => dirname(one.name) === dirname(name))
+
+/** The ids of the features whose tables the database has, and which this version does not. */
+export const findRemovedFeatures = async (applied: readonly AppliedMigration[]): Promise<string[]> => {
+  const all = await readMigrations()
+  const removed = applied.filter(({ name }) => isOfRemovedFeature(name, all))
+  return [...new Set(removed.map(({ name }) => dirname(name)))]
+}
 
 /** What keeps this version from working on a database with these migrations, and the remedy; null: nothing. */
 export const findMigrationGap = async (
@@ -90,7 +115,9 @@ export const findMigrationGap = async (
           : `the database is older than this version: migrations are missing: ${list(missing)}`,
       remedy: 'run `mason migrate` with the settings of all processes, or start with --migrate',
     }
-  const unknown = applied.filter(({ name }) => !all.some((one) => one.name === name))
+  const unknown = applied.filter(
+    ({ name }) => !all.some((one) => one.name === name) && !isOfRemovedFeature(name, all),
+  )
   if (unknown.length > 0)
     return {
       problem: `the database is newer than this version, which does not know ${list(unknown)}`,

@@ -9,7 +9,8 @@ import {
   translateErrors,
 } from './database-errors.ts'
 import type { ProcessLogin } from './login-roles.ts'
-import { applyMigrations, insufficientPrivilege, type MigrationTarget } from './migrations.ts'
+import type { MigrationTarget } from './migration.ts'
+import { applyMigrations, insufficientPrivilege } from './migrations.ts'
 import { createBinding } from './named-parameters.ts'
 import { ensureLogins } from './process-logins.ts'
 

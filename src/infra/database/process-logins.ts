@@ -3,7 +3,8 @@ import pg from 'pg'
 import { MasonError } from '../../state/errors.ts'
 import { describeUnreachable } from './database-errors.ts'
 import { loginRoles, type ProcessLogin } from './login-roles.ts'
-import { insufficientPrivilege, type MigrationTarget } from './migrations.ts'
+import type { MigrationTarget } from './migration.ts'
+import { insufficientPrivilege } from './migrations.ts'
 
 /** Gives what Mason made to a role that no process logs in as. What an extension brought stays where it is. */
 const reassignStatement = `DO $$

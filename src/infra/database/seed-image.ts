@@ -9,7 +9,8 @@ import type { PGlite } from '@electric-sql/pglite'
 import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import { toPackagePath } from '../lib/package-path.ts'
-import { type Migration, readMigrations } from './migrations.ts'
+import type { Migration } from './migration.ts'
+import { readMigrations } from './migrations.ts'
 import { migratePglite, startPglite } from './pglite.ts'
 
 /** An embedded server never creates databases, and its templates are two thirds of its files. */

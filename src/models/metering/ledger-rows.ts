@@ -3,7 +3,7 @@ import type { Sql } from '../../state/ports/sql.ts'
 import type { MeteredUsage, Reservation, ReservationResult, Settlement } from '../ports/model-ports.ts'
 import { toCostMicro } from './cost.ts'
 
-/** Rows and statements of the meter; its rules are the functions of migration 0003. Each statement is safe to repeat. */
+/** Rows and statements of the meter; its rules are the functions `reserve_usage` and `settle_usage`. Each statement is safe to repeat. */
 
 /** Reserves requests, and returns the result of each. */
 export const reserveUsage = async (sql: Sql, rows: readonly ReserveRow[]): Promise<ReservationResult[]> => {

@@ -9,6 +9,7 @@ import {
   checkVectorVersion,
   enableVectorRemedy,
   findMigrationGap,
+  findRemovedFeatures,
   type VectorFacts,
   vectorColumns,
 } from '../../../infra/database/migrations.ts'
@@ -162,7 +163,11 @@ const toMigrationFindings = async (
     ]
   const gap = await findMigrationGap(applied)
   if (gap) return [fail(gap.problem, gap.remedy)]
-  return [pass(`${applied.length} of ${applied.length} migrations applied`)]
+  const removed = await findRemovedFeatures(applied)
+  return [
+    pass(`${applied.length} of ${applied.length} migrations applied`),
+    ...removed.map((id) => pass(`the database has the tables of the feature "${id}", which this build does not have`)),
+  ]
 }
 
 /** Calls `read` with the database, without migrating a server; null where another process has locked its folder. */

@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { MasonError } from '../../state/errors.ts'
+import { toPackagePath } from '../lib/package-path.ts'
+import { describeSchema, type SchemaObject } from './describe-schema.ts'
+import type { Migration, MigrationTarget } from './migration.ts'
+
+/** The migrations of before the baseline, and what they made: the hash of each object. */
+type Baseline = { first: string; last: string; checksum: string; objects: Record<string, string> }
+/** How the files of the baseline begin. */
+const baselinePrefix = '20261127_'
+
+const readBaseline = async (): Promise<Baseline> =>
+  JSON.parse(await readFile(toPackagePath('migrations', 'baseline.json'), 'utf8')) as Baseline
+
+const toHash = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** The hash of each object, by its kind and name. */
+const hashObjects = (objects: readonly SchemaObject[]): Record<string, string> =>
+  Object.fromEntries(objects.map(({ kind, name, sql }) => [`${kind} ${name}`, toHash(sql).slice(0, 16)]))
+
+/** One hash of the names and checksums of applied migrations. */
+const hashLedger = (rows: readonly Pick<Migration, 'name' | 'checksum'>[]): string =>
+  toHash(
+    rows
+      .map(({ name, checksum }) => `${name} ${checksum}\n`)
+      .sort()
+      .join(''),
+  )
+
+/**
+ * Gives a database that has the migrations of before the baseline (docs/decisions/0240) the rows of the baseline, which makes the same
+ * schema. Throws `invalid_settings`, and changes nothing, where it lacks some of them or where its schema is another.
+ */
+export const adoptDatabase = async (target: MigrationTarget, all: readonly Migration[]): Promise<void> => {
+  const rows = (await target.query('SELECT name, checksum FROM migrations')) as Pick<
+    Migration,
+    'name' | 'checksum'
+  >[]
+  const baseline = await readBaseline()
+  if (!rows.some(({ name }) => name === baseline.first)) return
+  if (hashLedger(rows) !== baseline.checksum)
+    throw new MasonError(
+      'invalid_settings',
+      `the database is older than ${baseline.last}, or has other migrations`,
+      {
+        remedy: 'migrate it with the last version that has that file, then with this one (docs/upgrade.md)',
+      },
+    )
+  const found = hashObjects(await describeSchema(target))
+  const differing = [...new Set([...Object.keys(baseline.objects), ...Object.keys(found)])].filter(
+    (object) => baseline.objects[object] !== found[object],
+  )
+  if (differing.length > 0)
+    throw new MasonError('invalid_settings', `the schema was changed by hand: ${differing.join(', ')}`, {
+      remedy: 'compare it with migrations/schema.sql, undo the changes, then migrate again',
+    })
+  const values = all
+    .filter(({ name }) => basename(name).startsWith(baselinePrefix))
+    .map(({ name, checksum }) => `('${name}', '${checksum}')`)
+  await target.run(
+    `BEGIN; DELETE FROM migrations; INSERT INTO migrations (name, checksum) VALUES ${values.join(', ')}; COMMIT`,
+  )
+}
