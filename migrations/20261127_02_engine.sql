@@ -85,7 +85,7 @@ CREATE TABLE run_requests (
   webhook_url text,
   -- The failed run that this one repeats.
   retry_of text,
-  -- The token that submitted a run, and that a call is charged to. The tool that made a call.
+  -- The token that submitted it, and that its calls are charged to.
   token_id text,
   PRIMARY KEY (tenant, run_id),
   FOREIGN KEY (tenant, run_id) REFERENCES runs ON DELETE CASCADE
@@ -143,7 +143,7 @@ CREATE POLICY worker ON actions TO mason_worker USING (true) WITH CHECK (true);
 GRANT SELECT, INSERT, DELETE ON actions TO mason_api, mason_business, mason_worker;
 GRANT SELECT (seq, session_id, tenant) ON actions TO mason_admin;
 
--- Questions whose answer only the executor of payments can read, such as a one-time password.
+-- Questions to users. Of a secret one only the executor of payments can read the answer, such as a one-time password.
 CREATE TABLE input_requests (
   tenant text NOT NULL,
   request_id text NOT NULL,
@@ -174,8 +174,6 @@ CREATE TABLE input_requests (
     ELSE true
 END)
 );
--- What operators and the console read: the questions of a business by time, and across businesses the workers, the side effects
--- whose outcome is unknown, and how many runs there are.
 CREATE INDEX input_requests_by_time ON input_requests (tenant, created_at, request_id);
 CREATE INDEX input_requests_open ON input_requests (expires_at) WHERE answered_at IS NULL;
 CREATE INDEX input_requests_sealed ON input_requests (answered_at) WHERE sealed IS NOT NULL;
@@ -187,7 +185,6 @@ CREATE POLICY worker ON input_requests TO mason_worker USING (true) WITH CHECK (
 GRANT SELECT, INSERT, UPDATE, DELETE ON input_requests TO mason_api, mason_business, mason_worker;
 GRANT SELECT (answered_at) ON input_requests TO mason_admin;
 
--- NOT VALID, here and below: the rows that are there hold it, as they held the narrower one.
 CREATE TABLE effects (
   tenant text NOT NULL,
   effect_id text NOT NULL,
@@ -338,7 +335,8 @@ CREATE POLICY business ON run_metadata TO mason_api, mason_business USING (tenan
 CREATE POLICY worker ON run_metadata TO mason_worker USING (true) WITH CHECK (true);
 GRANT SELECT, INSERT, UPDATE, DELETE ON run_metadata TO mason_api, mason_business, mason_worker;
 
--- A call whose side effect is unknown waits for an operator. `ref_id` is the effect; `part` counts down with how often it was sent.
+-- What a call waits for beside a person: a payment, a run, a job, or, for a side effect whose outcome is unknown, an operator. The run is
+-- parked meanwhile: status `waiting`, without a lease. Of a wait for an operator `ref_id` is the effect; `part` counts down with how often it was sent.
 CREATE TABLE waits (
   tenant text NOT NULL,
   run_id text NOT NULL,

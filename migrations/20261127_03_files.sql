@@ -10,7 +10,6 @@ CREATE TABLE blobs (
   PRIMARY KEY (tenant, sha256),
   CONSTRAINT blobs_have_bytes CHECK (((bytes IS NULL) = (file_id IS NOT NULL)) AND ((file_id IS NULL) = (size IS NULL)))
 );
--- Last: while they are made nothing can be stored.
 CREATE INDEX blobs_by_age ON blobs (created_at);
 ALTER TABLE blobs ALTER COLUMN bytes SET STORAGE EXTERNAL;
 ALTER TABLE blobs ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;

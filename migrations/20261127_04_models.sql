@@ -70,7 +70,7 @@ CREATE POLICY admin ON categories TO mason_admin USING (true) WITH CHECK (true);
 CREATE POLICY worker ON categories TO mason_worker USING (true) WITH CHECK (true);
 GRANT SELECT, INSERT, UPDATE, DELETE ON categories TO mason_admin, mason_worker;
 
--- `definition` is {request, paths, stream, poll, schema, samples}. Built-in ones are refreshed at start.
+-- `definition` is {request, paths, stream, poll, schema}. Built-in ones are refreshed at start.
 CREATE TABLE response_formats (
   format_id text PRIMARY KEY,
   name text NOT NULL UNIQUE,
@@ -226,7 +226,7 @@ CREATE TABLE usage_ledger (
   endpoint_id text NOT NULL,
   model_id text NOT NULL,
   model_name text NOT NULL,
-  -- What the vendor calls it, for reconciling with his export.
+  -- What the vendor calls it, for comparing with its bill.
   upstream_name text NOT NULL,
   status text NOT NULL CHECK (status IN ('succeeded', 'failed', 'aborted', 'lost')),
   error_code text,
@@ -288,7 +288,7 @@ CREATE TABLE scenarios (
   status text NOT NULL CHECK (status IN ('active', 'disabled')),
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- Requests that a scenario fits: what rules and the embedding model choose it by. With a constant default no row is rewritten.
+  -- Requests that a scenario fits: what rules and the embedding model choose it by.
   examples text[] NOT NULL DEFAULT '{}'
 );
 ALTER TABLE scenarios ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;

@@ -35,8 +35,7 @@ CREATE TABLE memories (
   last_used_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   superseded_by text,
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- The sentence of the user's own message that asserts a memory; null: not confirmed. Memories written before this column were
-  -- confirmed by shared words, and processes of an earlier version still write so: neither is believed from here on.
+  -- The sentence of the user's own message that asserts a memory; null: not confirmed, so not believed.
   evidence text,
   -- Null in rows of earlier versions until a memory worker has read their words: backwards, with numbers below zero.
   number bigint DEFAULT nextval('memory_numbers'),
@@ -45,8 +44,7 @@ CREATE TABLE memories (
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.05);
 CREATE INDEX memories_by_space ON memories (space, tenant) WHERE superseded_by IS NULL;
 CREATE INDEX memories_listed ON memories (tenant, user_id, created_at, memory_id);
--- The pass by signs reads this index and no row: a user's entries lie side by side, and are a quarter of his rows. Built in
--- about 7 s for a million memories; meanwhile they are read, and whoever writes one waits.
+-- The pass by signs reads this index and no row: a user's entries lie side by side, and are a quarter of the rows.
 CREATE INDEX memories_near ON memories (tenant, user_id, space) INCLUDE (memory_id, signature) WHERE superseded_by IS NULL;
 CREATE INDEX memories_searched ON memories (tenant, user_id, space) WHERE superseded_by IS NULL;
 CREATE INDEX memories_unread ON memories (tenant, user_id, created_at) WHERE number IS NULL AND superseded_by IS NULL;

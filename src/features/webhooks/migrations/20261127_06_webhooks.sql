@@ -60,7 +60,7 @@ CREATE TABLE webhook_deliveries (
   is_gone boolean NOT NULL DEFAULT false,
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   ended_at timestamptz,
-  -- Such a message, which another agent gets beside the webhook of the run.
+  -- For a message to another agent: its row of agent_pushes.
   push_id text,
   FOREIGN KEY (tenant, run_id) REFERENCES runs ON DELETE CASCADE
 );
