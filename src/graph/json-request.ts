@@ -74,12 +74,12 @@ export const requestJson = async <Schema extends z.ZodType>(
     )
     const { text, usage, by = reply.model } = reply
     const value = readReply(reply, schema, prefers)
-    if (value === null) log.warn({ role, fault: describeMismatch(text, schema) }, unread)
+    if (value === null) log.warn({ role, error: describeMismatch(text, schema) }, unread)
     return { value, usage, text, model: by }
   } catch (error) {
     const isUnserved = ruledRoles.has(role) && readOutage(role, error) !== null
     if (!isUnserved && !isMasonError(error, 'model_bad_reply')) throw error
-    log.warn({ role, fault: String(error) }, isUnserved ? 'no model is available: rules decide' : unread)
+    log.warn({ role, error: String(error) }, isUnserved ? 'no model is available: rules decide' : unread)
     const { usage } = ((error as { detail?: unknown }).detail ?? {}) as { usage?: Usage }
     return { value: null, usage: usage ?? noUsage, text: '', model: null }
   }

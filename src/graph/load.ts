@@ -60,7 +60,7 @@ const throwOnErrors = (errors: readonly string[]): void => {
   if (errors.length > 0)
     throw new MasonError('invalid_graph', `the graph cannot be built:\n- ${errors.join('\n- ')}`, {
       remedy: 'fix what is named above',
-      detail: { faults: errors },
+      detail: { errors },
     })
 }
 

@@ -9,7 +9,7 @@ import type { ReadonlyAction } from './turn.ts'
 /** A field whose content is not valid, and why. */
 export type OutputError = { id: string; error: string }
 
-const faultsSchema = z.array(z.object({ id: z.string(), fault: z.string() }))
+const errorsSchema = z.array(z.object({ id: z.string(), error: z.string() }))
 
 /** The fields of a completed run that never had a valid content: as its last answer says, or all where it wrote none. */
 export const listOutputErrors = (
@@ -21,8 +21,8 @@ export const listOutputErrors = (
   const written = actions.findLast(({ context }) => context?.usage_type === 'output')
   if (!written)
     return structure.map(({ id }) => ({ id, error: `was not written: ${describeLimit(outcome.reason)}` }))
-  const faults = faultsSchema.safeParse(written.result.faults)
-  return faults.success ? faults.data.map(({ id, fault }) => ({ id, error: fault })) : []
+  const errors = errorsSchema.safeParse(written.result.errors)
+  return errors.success ? errors.data : []
 }
 
 /** `error` completes "the content of piece 'x' …" and says what to write instead. */

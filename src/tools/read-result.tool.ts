@@ -28,8 +28,8 @@ export default defineTool({
   needs: ['blobs', 'files'],
   async run(state, context, signal) {
     const { action_id: id, from = 0, pattern } = readCallInput(context)
-    const fail = (fault: string) =>
-      context.checkpoint(errorDraft(`Could not read the result of action ${id}`, `Error: ${fault}`))
+    const fail = (problem: string) =>
+      context.checkpoint(errorDraft(`Could not read the result of action ${id}`, `Error: ${problem}`))
     const action = state.action_history.flat().find((one) => one.id === id)
     // what a model thought, and what it planned, is no result
     if (!action || !readAnsweredCall(action)) return fail(`action ${id} is not the result of a call.`)

@@ -20,8 +20,8 @@ const toolText = (name: string, more = ''): string => `
 export default { kind: 'tool', name: '${name}', description: '', kinds: ['call'], input: { _zod: {} }, reads: [], writes: [], run() {}, ${more} }
 `
 
-/** Writes these files into a folder of their own and gives the faults found in them. */
-const faultsOf = async (files: Record<string, string>): Promise<string[]> => {
+/** Writes these files into a folder of their own and gives the errors found in them. */
+const errorsOf = async (files: Record<string, string>): Promise<string[]> => {
   const own = await mkdtemp(join(folder, 'case-'))
   for (const [name, text] of Object.entries(files)) {
     await mkdir(join(own, name, '..'), { recursive: true })
@@ -32,7 +32,7 @@ const faultsOf = async (files: Record<string, string>): Promise<string[]> => {
     return []
   } catch (error) {
     if (!isMasonError(error, 'invalid_graph')) throw error
-    return (error.detail as { faults: string[] }).faults.map((error) => error.replace(`${own}/`, ''))
+    return (error.detail as { errors: string[] }).errors.map((error) => error.replace(`${own}/`, ''))
   }
 }
 
@@ -52,7 +52,7 @@ describe('loading nodes and tools', () => {
 
   test('a tool in a folder of its family is found, other files are left alone', async () => {
     expect(
-      await faultsOf({
+      await errorsOf({
         'family/deep-look.tool.ts': toolText('deep_look'),
         'family/helper.ts': 'throw new Error("never loaded")',
       }),
@@ -60,7 +60,7 @@ describe('loading nodes and tools', () => {
   })
 
   test('all errors are reported at once, each with its file or name and a remedy', async () => {
-    const faults = await faultsOf({
+    const errors = await errorsOf({
       'wrong-name.tool.ts': toolText('right_name'),
       'nothing.tool.ts': 'export const x = 1',
       'node-in-tool.tool.ts': `export default { kind: 'node' }`,
@@ -71,7 +71,7 @@ describe('loading nodes and tools', () => {
       'odd.tool.ts': toolText('odd', `kinds: ['cal'], reads: ['nope'], writes: ['action_history']`),
       'lost.node.ts': `export default { kind: 'node', name: 'lost', description: '', next: ['nowhere'], reads: [], writes: [], run() {} }`,
     })
-    expect(faults).toEqual([
+    expect(errors).toEqual([
       'node-in-tool.tool.ts: has no tool as its default export; write: export default defineTool({ … })',
       'nothing.tool.ts: has no tool as its default export; write: export default defineTool({ … })',
       expect.stringMatching(/^throws\.tool\.ts: cannot be loaded: boom \(.*throws\.tool\.ts:1:7\)$/),
@@ -124,7 +124,7 @@ describe('loading nodes and tools', () => {
       'last.node.ts': node('last', []),
     }
     expect(
-      await faultsOf({
+      await errorsOf({
         ...branches,
         'fork.node.ts': node('fork', ['left', 'right']),
         'stop.node.ts': node('stop', ['left', 'last']),
@@ -137,7 +137,7 @@ describe('loading nodes and tools', () => {
       expect.stringMatching(/^node "stop" can visit .*"last" to nowhere, "left" to planner/),
     ])
     expect(
-      await faultsOf({
+      await errorsOf({
         ...branches,
         'joined.node.ts': node('joined', ['left', 'middle']),
         'middle.node.ts': node('middle', ['planner']),

@@ -26,7 +26,7 @@ describe('services', () => {
       expect.objectContaining({
         code: 'invalid_graph',
         detail: {
-          faults: [
+          errors: [
             expect.stringMatching(/^node "end" needs the service "clocks", which is not there; remove it/),
             expect.stringMatching(
               /^tool "count" needs the service "sandbox".+ add it .+ \(models, clock, log, /,

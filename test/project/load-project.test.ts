@@ -48,7 +48,7 @@ const findToolErrors = async (files: Record<string, string>): Promise<string[]> 
     (reason) => reason,
   )
   if (!isMasonError(error, 'invalid_graph')) throw new Error(`no such error: ${error}`)
-  return (error.detail as { faults: string[] }).faults.map((one) => one.replaceAll(`${folder.path}/`, ''))
+  return (error.detail as { errors: string[] }).errors.map((one) => one.replaceAll(`${folder.path}/`, ''))
 }
 
 describe('the config of a repository', () => {

@@ -126,7 +126,7 @@ export const readEnvironment = (folder = process.cwd()): Environment => {
 
 /**
  * All settings that a process of this role needs. Throws `invalid_settings` with every error at once in
- * `detail.faults`. An empty setting counts as absent, so that compose files can pass optional settings on.
+ * `detail.errors`. An empty setting counts as absent, so that compose files can pass optional settings on.
  *
  * @example
  * ```ts
@@ -144,7 +144,7 @@ export const readConfig = (env: Environment, options: { role: ProcessRole }): Co
     `${errors.length === 1 ? 'a setting is' : `${errors.length} settings are`} wrong: ${errors.map(({ setting, problem }) => `${setting} ${problem}`).join('; ')}`,
     {
       remedy: errors.map(({ setting, remedy }) => `${setting}: ${remedy}`).join('; '),
-      detail: { faults: errors },
+      detail: { errors },
     },
   )
 }
@@ -177,7 +177,7 @@ const readRawSettings = (env: Environment, names: readonly SettingName[]): RawSe
 /** The setting errors inside an `invalid_settings` error; empty for any other error. */
 export const readSettingErrors = (error: MasonError): SettingError[] =>
   error.code === 'invalid_settings'
-    ? ((error.detail as { faults?: SettingError[] } | undefined)?.faults ?? [])
+    ? ((error.detail as { errors?: SettingError[] } | undefined)?.errors ?? [])
     : []
 
 const megabyte = 1024 * 1024

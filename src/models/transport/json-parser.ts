@@ -36,7 +36,7 @@ const replaceWithin = (root: Container, replace: (item: object) => object): void
     }
 }
 
-/** Runs in its own thread, and gets the text in parts, then null. Long lists of numbers come back as arrays whose memory is handed over, not copied. Its reply has `value`, or the `fault` of the text, which follows "the model server sent". */
+/** Runs in its own thread, and gets the text in parts, then null. Long lists of numbers come back as arrays whose memory is handed over, not copied. Its reply has `value`, or the `problem` of the text, which follows "the model server sent". */
 const threadScript = `
   const { parentPort, workerData: limits } = require('node:worker_threads')
   const parseExact = ${parseExact}
@@ -45,12 +45,12 @@ const threadScript = `
   const read = (text) => {
     const size = measure(text)
     const over = Object.keys(limits).find((name) => size[name] > limits[name])
-    if (over === 'depth') return { fault: 'an answer that is nested more than ' + limits.depth + ' deep' }
-    if (over !== undefined) return { fault: 'an answer of more than ' + limits[over] + ' ' + over }
+    if (over === 'depth') return { problem: 'an answer that is nested more than ' + limits.depth + ' deep' }
+    if (over !== undefined) return { problem: 'an answer of more than ' + limits[over] + ' ' + over }
     try {
       return { value: parse(text) }
     } catch {
-      return { fault: 'what is not JSON' }
+      return { problem: 'what is not JSON' }
     }
   }
   const replaceWithin = ${replaceWithin}
@@ -69,7 +69,7 @@ const threadScript = `
     parentPort.close()
   })`
 
-type ThreadReply = { value: unknown; fault?: undefined } | { fault: string }
+type ThreadReply = { value: unknown; problem?: undefined } | { problem: string }
 
 /** Hands over a text in parts, each in its own turn of the event loop, as copying it blocks. */
 const postText = async (thread: Worker, text: string, signal: AbortSignal): Promise<void> => {
@@ -98,7 +98,7 @@ const parseInThread = (text: string, signal: AbortSignal): Promise<ThreadReply> 
     thread.once('message', resolve)
     thread.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'ERR_WORKER_OUT_OF_MEMORY') return reject(error)
-      resolve({ fault: `an answer that takes more than ${maxThreadMb} MB of memory to read` })
+      resolve({ problem: `an answer that takes more than ${maxThreadMb} MB of memory to read` })
     })
     thread.once('exit', () => {
       signal.removeEventListener('abort', abort)
@@ -139,8 +139,8 @@ export const createJsonParser = (): JsonParser => {
       return list
     })
     await copyNumbers(lists)
-    if (reply.fault === undefined) return reply.value
-    throw new ProtocolError(`${reply.fault}: ${excerpt(text)}`)
+    if (reply.problem === undefined) return reply.value
+    throw new ProtocolError(`${reply.problem}: ${excerpt(text)}`)
   }
   return (text, signal) => {
     if (text.length > maxBlockingLength) return parseLong(text, signal)

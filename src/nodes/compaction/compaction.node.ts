@@ -90,7 +90,7 @@ const requestSummary = async (
     return { summary: value?.summary.trim() || null, usage }
   } catch (error) {
     if (signal.aborted || isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
-    log.warn({ role: 'compaction', fault: String(error) }, 'rules sum up, no model did')
+    log.warn({ role: 'compaction', error: String(error) }, 'rules sum up, no model did')
     const { usage } = ((error as { detail?: unknown }).detail ?? {}) as { usage?: SummaryReply['usage'] }
     return { summary: null, usage: usage ?? noUsage }
   }

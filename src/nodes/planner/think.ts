@@ -70,19 +70,19 @@ export const requestDecision = async (
       const reply = await callModel(ask, request, usage, signal)
       usage = addUsage(usage, reply.usage)
       const interpretation = ask.read(dialect, reply)
-      const faults = findReplyErrors(interpretation)
+      const errors = findReplyErrors(interpretation)
       const isChoice = choosesScenario(interpretation)
-      const isPlanning = faults.length === 0 && !isChoice && isOnlyPlanning(interpretation, ask.isPlanOpen())
-      if (faults.length === 0 && !(isPlanning && planChanges < maxPlanChanges)) {
+      const isPlanning = errors.length === 0 && !isChoice && isOnlyPlanning(interpretation, ask.isPlanOpen())
+      if (errors.length === 0 && !(isPlanning && planChanges < maxPlanChanges)) {
         if (isChoice || interpretation.text.trim() !== '' || !isIdle(interpretation))
           return { reply, dialect: name, interpretation, usage, exchange, closing: prompt.closing }
         throw createUselessError('the model only keeps changing its plan', usage, name, exchange)
       }
-      const refusal = dialect.renderRefusal({ reply, read: interpretation, faults, fence: prompt.fence })
+      const refusal = dialect.renderRefusal({ reply, read: interpretation, errors, fence: prompt.fence })
       exchange.push(refusal.exchange)
       messages.push(...refusal.messages)
       if (isPlanning) planChanges++
-      else if (++refused > maxCorrections) throw createUselessError(faults.join('; '), usage, name, exchange)
+      else if (++refused > maxCorrections) throw createUselessError(errors.join('; '), usage, name, exchange)
     }
   }
   const [first = 'tools', second] = ask.dialects

@@ -1,6 +1,6 @@
 import { Decimal } from 'decimal.js'
 
-/** An invalid expression: what is wrong, the remedy, and where (0-based), unless a step is at fault. Never leaves `calculate`. */
+/** An invalid expression: what is wrong, the remedy, and where (0-based), unless a step is invalid. Never leaves `calculate`. */
 export class CalculationError extends Error {
   readonly remedy: string
   readonly at: number | undefined

@@ -39,7 +39,7 @@ export default defineTool({
   async run(state, context, signal) {
     const { file_path, start_line: first = 1, pattern, ...range } = readCallInput(context)
     const { end_line: last = Number.MAX_SAFE_INTEGER } = range
-    const fail = (fault: string) => context.checkpoint(errorDraft(`Could not read ${file_path}`, fault))
+    const fail = (problem: string) => context.checkpoint(errorDraft(`Could not read ${file_path}`, problem))
     if (last < first)
       return fail(`Error: end_line ${last} is before start_line ${first}. Leave end_line out, or raise it.`)
     const query = { first, last, pattern: pattern ?? null, maxLines, maxBytes, mode: 'page' as const }

@@ -28,7 +28,7 @@ export default defineTool({
   needs: ['files'],
   async run(state, context, signal) {
     const { file_path, pattern } = readCallInput(context)
-    const fail = (fault: string) => context.checkpoint(errorDraft(`Could not search ${file_path}`, fault))
+    const fail = (problem: string) => context.checkpoint(errorDraft(`Could not search ${file_path}`, problem))
     const opened = await readFileLines(
       state,
       context.files,

@@ -18,7 +18,7 @@ ${dataRule}`
 /** Calls for one structured answer: the first for all pieces, the others for those that failed. */
 const maxCalls = 3
 
-type FieldFault = { id: string; fault: string }
+type FieldError = { id: string; error: string }
 /** The context of an output tool that fills the structure. */
 export type OutputContext = ToolContext<'output_structure', Record<string, never>>
 
@@ -35,15 +35,15 @@ export const answerInFields = async (
   const parts = outputParts(state, findDraft(state), computeOutputBudget(models, request.models?.output))
   const onText = numberAttempts(stream)
   let usage = noUsage
-  let faults: FieldFault[] = pieces.map(({ id }) => ({ id, fault: 'not written yet' }))
-  for (let call = 1; call <= maxCalls && faults.length > 0; call++) {
-    const open = pieces.filter(({ id }) => faults.some((fault) => fault.id === id))
+  let errors: FieldError[] = pieces.map(({ id }) => ({ id, error: 'not written yet' }))
+  for (let call = 1; call <= maxCalls && errors.length > 0; call++) {
+    const open = pieces.filter(({ id }) => errors.some((error) => error.id === id))
     const written = await requestJson(
       models,
       {
         role: 'output',
         instructions,
-        parts: call === 1 ? parts : [...parts, correctionOf(faults, createDataFence(state))],
+        parts: call === 1 ? parts : [...parts, correctionOf(errors, createDataFence(state))],
         schema: toSchema(open, isStructureRequested(state)),
         prefers: (value) => open.every(({ id }) => id in value),
         model: request.models?.output,
@@ -53,13 +53,13 @@ export const answerInFields = async (
       log,
     )
     usage = addUsage(usage, written.usage)
-    faults = fillFields(open, (written.value ?? {}) as Record<string, unknown>)
+    errors = fillFields(open, (written.value ?? {}) as Record<string, unknown>)
   }
   const answer = JSON.stringify(Object.fromEntries(pieces.map(({ id, content }) => [id, content])))
   return checkpoint(
     {
-      summary: `Filled ${pieces.length - faults.length} of ${pieces.length} pieces`,
-      result: { answer, ...(faults.length > 0 && { faults }) },
+      summary: `Filled ${pieces.length - errors.length} of ${pieces.length} pieces`,
+      result: { answer, ...(errors.length > 0 && { errors }) },
       context: { type: 'data', content: answer, important: true, usage_type: 'output' },
       relevance: 1,
       usage,
@@ -69,18 +69,18 @@ export const answerInFields = async (
 }
 
 /** Puts what checks into the pieces; gives what does not. */
-const fillFields = (open: OutputField[], written: Record<string, unknown>): FieldFault[] =>
+const fillFields = (open: OutputField[], written: Record<string, unknown>): FieldError[] =>
   open.flatMap((piece) => {
     const value = written[piece.id]
     const checked =
       value === undefined ? { ok: false as const, error: 'is missing' } : checkFieldValue(piece.type, value)
-    if (!checked.ok) return [{ id: piece.id, fault: checked.error }]
+    if (!checked.ok) return [{ id: piece.id, error: checked.error }]
     piece.content = checked.value
     return []
   })
 
-const correctionOf = (faults: FieldFault[], fence: DataFence): PromptPart => {
-  const lines = faults.map(({ id, fault }) => `- ${id}: ${fault}`)
+const correctionOf = (errors: FieldError[], fence: DataFence): PromptPart => {
+  const lines = errors.map(({ id, error }) => `- ${id}: ${error}`)
   return part(titles.correction, fence(lines.join('\n'), derivedLabel), 'agent')
 }
 

@@ -166,7 +166,9 @@ const toMigrationFindings = async (
   const removed = await findRemovedFeatures(applied)
   return [
     pass(`${applied.length} of ${applied.length} migrations applied`),
-    ...removed.map((id) => pass(`the database has the tables of the feature "${id}", which this build does not have`)),
+    ...removed.map((id) =>
+      pass(`the database has the tables of the feature "${id}", which this build does not have`),
+    ),
   ]
 }
 

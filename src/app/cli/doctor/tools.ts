@@ -11,7 +11,7 @@ export const checkTools: DoctorCheck = async ({ toolFolders }) => {
     return [pass(`${own.length} own nodes and tools load`)]
   } catch (error) {
     if (!isMasonError(error, 'invalid_graph')) throw error
-    const { faults } = error.detail as { faults: string[] }
-    return faults.map((fault) => fail(fault, 'correct the file'))
+    const { errors } = error.detail as { errors: string[] }
+    return errors.map((text) => fail(text, 'correct the file'))
   }
 }

@@ -14,11 +14,11 @@ export type DialectRequest = {
   tokens: number
 }
 
-/** A reply that goes back to the model: it was refused for these faults, or, without any, it did nothing but plan. */
+/** A reply that goes back to the model: it was refused for these errors, or, without any, it did nothing but plan. */
 export type ReplyRefusal = {
   reply: ModelReply
   read: Interpretation
-  faults: readonly string[]
+  errors: readonly string[]
   fence: DataFence
 }
 

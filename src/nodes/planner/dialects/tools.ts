@@ -164,9 +164,9 @@ const maxReturned = 200_000
 const notRun = ownText`Not run: another call of the same reply was refused.`
 const planned = ownText`The plan is updated. Go on: call tools or finish.`
 
-const renderRefusal = ({ reply, read, faults, fence }: ReplyRefusal): ModelMessage[] => {
-  if (faults.length === 0) return answerCalls(reply, [], planned, fence)
-  const text = fence(faults.map((fault) => `- ${fault}`).join('\n'), derivedLabel)
+const renderRefusal = ({ reply, read, errors, fence }: ReplyRefusal): ModelMessage[] => {
+  if (errors.length === 0) return answerCalls(reply, [], planned, fence)
+  const text = fence(errors.map((error) => `- ${error}`).join('\n'), derivedLabel)
   return [
     ...answerCalls(reply, read.errors, notRun, fence),
     { role: 'user', content: promptText([part(titles.correction, text, 'agent')]) },
@@ -176,7 +176,7 @@ const renderRefusal = ({ reply, read, faults, fence }: ReplyRefusal): ModelMessa
 /** The reply as it was, each of its calls answered, as the chat format demands; an empty reply leaves nothing. */
 const answerCalls = (
   reply: ModelReply,
-  faults: readonly CallError[],
+  errors: readonly CallError[],
   otherwise: PromptText,
   fence: DataFence,
 ): ModelMessage[] => {
@@ -199,9 +199,9 @@ const answerCalls = (
       }),
     },
     ...tool_calls.map((call): ModelMessage => {
-      const fault = faults.find((candidate) => candidate.call === call)
-      const content = fault
-        ? ownText`Refused:\n${fence(cutText(fault.error, maxError), derivedLabel)}`
+      const found = errors.find((candidate) => candidate.call === call)
+      const content = found
+        ? ownText`Refused:\n${fence(cutText(found.error, maxError), derivedLabel)}`
         : otherwise
       return { role: 'tool', tool_call_id: call.id, content }
     }),

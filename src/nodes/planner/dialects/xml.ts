@@ -137,9 +137,9 @@ export const xmlDialect: Dialect = {
   },
   renderRound,
   parseReply: readXmlReply,
-  renderRefusal({ read, faults }) {
+  renderRefusal({ read, errors }) {
     const wrote = read.wrote ?? ''
-    const text = faults.length > 0 ? faults.map((fault) => `Error: ${fault}`).join('\n') : planned
+    const text = errors.length > 0 ? errors.map((error) => `Error: ${error}`).join('\n') : planned
     const exchange = { wrote, put_back: writeDialogue([{ kind: 'result', index: 0, text }]) }
     return { messages: toExchangeMessages(exchange), exchange }
   },
