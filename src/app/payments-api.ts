@@ -50,7 +50,7 @@ export const createPaymentsApi = (database: Database, clock: Clock, wakeExecutor
       address: string,
     ): Promise<boolean> {
       if (!isWebhookForm(headers, clock.now()))
-        throw new MasonError('invalid_request', 'this is no signed webhook of the last 5 minutes', {
+        throw new MasonError('invalid_request', 'this is not a signed webhook of the last 5 minutes', {
           remedy: 'send webhook-id, webhook-timestamp and webhook-signature of Standard Webhooks',
         })
       if (!(await hasRow(database, 'SELECT FROM payment_providers WHERE provider_id = $1', [providerId])))

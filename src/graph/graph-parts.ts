@@ -103,13 +103,13 @@ const findDialogueErrors = ({ name, kinds: own, input, server, exclusive, raw }:
   for (const [field, value] of Object.entries({ server, exclusive, raw }))
     if (value !== undefined && !isCall)
       errors.push(
-        `tool "${name}" has ${field} and is no call tool; give it the kind call, or remove its ${field}`,
+        `tool "${name}" has ${field} and is not a call tool; give it the kind call, or remove its ${field}`,
       )
   if (isCall && dialogueTags.has(name))
     errors.push(`tool "${name}" has the name of a tag of the dialogue; choose another`)
   if (server !== undefined && (!/^[a-z][a-z0-9_]{0,63}$/.test(server) || dialogueTags.has(server)))
     errors.push(
-      `tool "${name}" has the server "${server}"; name one of a-z, 0-9 and _ that starts with a letter and is no tag of the dialogue`,
+      `tool "${name}" has the server "${server}"; name one of a-z, 0-9 and _ that starts with a letter and is not a tag of the dialogue`,
     )
   if (exclusive === '')
     errors.push(`tool "${name}" is exclusive for nothing; name the resource, or remove exclusive`)
@@ -130,7 +130,7 @@ const findStepErrors = ({ name, kinds: own, steps = [] }: AnyTool, tools: readon
     ? [`tool "${name}" is a step and of other kinds too; make the step a tool of its own`]
     : []),
   ...(steps.length > 0 && !own.some((kind) => kind === 'call' || kind === 'step')
-    ? [`tool "${name}" has steps and is no call tool; give it the kind call, or remove its steps`]
+    ? [`tool "${name}" has steps and is not a call tool; give it the kind call, or remove its steps`]
     : []),
   ...steps
     .filter((step) => !tools.some((tool) => tool.name === step && tool.kinds.includes('step')))
@@ -143,7 +143,7 @@ const findStepErrors = ({ name, kinds: own, steps = [] }: AnyTool, tools: readon
 const findFieldErrors = ({ kind, name, reads, writes }: AnyNode | AnyTool): string[] => [
   ...reads
     .filter((field: string) => !fields.includes(field))
-    .map((field: string) => `${kind} "${name}" reads "${field}", which is no field of the state`),
+    .map((field: string) => `${kind} "${name}" reads "${field}", which is not a field of the state`),
   ...writes
     .filter((field: string) => !patchFields.includes(field))
     .map((field: string) => `${kind} "${name}" writes "${field}", which no patch can change`),

@@ -143,7 +143,7 @@ const findShapeError = (part: AnyNode | AnyTool): string | null => {
   if (missing.length > 0) return `its ${part.kind} has no ${missing.join(', no ')}; add what is missing`
   // by what zod 4 itself goes by: the schema may come from another copy of it
   if (part.kind === 'tool' && !(typeof part.input === 'object' && part.input && '_zod' in part.input))
-    return 'its input is no schema of zod 4; install zod 4 and write: input: z.strictObject({ … })'
+    return 'its input is not a schema of zod 4; install zod 4 and write: input: z.strictObject({ … })'
   return null
 }
 

@@ -73,7 +73,7 @@ const findReferenceError = (text: Text, index: number, isSequential: boolean): s
   const wrong = steps.find((step) => step < 0 || step >= index)
   if (wrong !== undefined) {
     const remedy = index === 0 ? 'write the value itself' : `name a step from 0 to ${index - 1}`
-    return `step ${index} refers to {results[${wrong}]}, which is no step before it; ${remedy}`
+    return `step ${index} refers to {results[${wrong}]}, which is not a step before it; ${remedy}`
   }
   const unfit = text.isPython ? findUnfitReference(text.text) : null
   return (

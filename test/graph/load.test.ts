@@ -82,7 +82,7 @@ describe('loading nodes and tools', () => {
       'node "lost" leads to "nowhere", which is not there; correct its next',
       'tool "kindless" has no kind; name one of prepare, call, step, output',
       'tool "odd" has the unknown kind "cal"; the kinds are prepare, call, step, output',
-      'tool "odd" reads "nope", which is no field of the state',
+      'tool "odd" reads "nope", which is not a field of the state',
       'tool "odd" writes "action_history", which no patch can change',
       'tool "update_todos" has a reserved name; choose another',
     ])
@@ -106,11 +106,11 @@ describe('loading nodes and tools', () => {
       tool('answer', { kinds: ['output'] }),
     ]
     expect(findPartErrors({ nodes: [], tools }).filter((error) => error.startsWith('tool'))).toEqual([
-      'tool "odd" has the server "result"; name one of a-z, 0-9 and _ that starts with a letter and is no tag of the dialogue',
+      'tool "odd" has the server "result"; name one of a-z, 0-9 and _ that starts with a letter and is not a tag of the dialogue',
       'tool "odd" is exclusive for nothing; name the resource, or remove exclusive',
       'tool "odd" has its raw body in "text"; name a field of its input: code',
       'tool "odd" has a raw body in the language "perl"; the only one is python',
-      'tool "early" has exclusive and is no call tool; give it the kind call, or remove its exclusive',
+      'tool "early" has exclusive and is not a call tool; give it the kind call, or remove its exclusive',
       'tool "think" has the name of a tag of the dialogue; choose another',
     ])
   })

@@ -48,22 +48,22 @@ describe('the references of a block', () => {
     [
       'a step to itself',
       call(1, 'order', { note: 'a {results[1]}' }),
-      'step 1 refers to {results[1]}, which is no step before it; name a step from 0 to 0',
+      'step 1 refers to {results[1]}, which is not a step before it; name a step from 0 to 0',
     ],
     [
       'a step to a later one',
       call(1, 'order', { tags: ['', '{results[2]}'] }),
-      'step 1 refers to {results[2]}, which is no step before it; name a step from 0 to 0',
+      'step 1 refers to {results[2]}, which is not a step before it; name a step from 0 to 0',
     ],
     [
       'a step below zero',
       call(1, 'execute_python', { code: '"{results[-1]}"' }),
-      'step 1 refers to {results[-1]}, which is no step before it; name a step from 0 to 0',
+      'step 1 refers to {results[-1]}, which is not a step before it; name a step from 0 to 0',
     ],
     [
       'the first step',
       call(0, 'order', { note: '{results[0]}' }),
-      'step 0 refers to {results[0]}, which is no step before it; write the value itself',
+      'step 0 refers to {results[0]}, which is not a step before it; write the value itself',
     ],
     [
       'a raw literal',

@@ -132,7 +132,7 @@ describe('a graph with steps', () => {
     ['tool "take_order" leads to the step "pack", which is not there', [pass('take_order', 'pack')]],
     ['tool "pack" is a step and of other kinds too', [{ ...pass('pack', null), kinds: ['call', 'step'] }]],
     [
-      'tool "early" has steps and is no call tool',
+      'tool "early" has steps and is not a call tool',
       [{ ...pass('early', 'pack'), kinds: ['prepare'] }, pass('pack', null, { kind: 'step' })],
     ],
   ])('is refused: %s', async (problem, tools) => {

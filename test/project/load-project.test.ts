@@ -136,7 +136,7 @@ describe('tools of a repository', () => {
     })
     expect(errors).toEqual([
       'bare.tool.js: its tool has no description, no reads, no writes, no kinds, no run; add what is missing',
-      'old-zod.tool.ts: its input is no schema of zod 4; install zod 4 and write: input: z.strictObject({ … })',
+      'old-zod.tool.ts: its input is not a schema of zod 4; install zod 4 and write: input: z.strictObject({ … })',
       'throws.tool.ts: cannot be loaded: no price (lib.ts:2:9)',
       'two.tool.ts: also exports "second", a second part; give it a file of its own',
     ])

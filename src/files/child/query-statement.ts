@@ -114,7 +114,7 @@ const addFunctions = (database: Database, { sql, tables }: QueryJob): void => {
         const isNumber = typeof value === 'number' || (!isDoubtful && plainNumber.test(String(value)))
         if (!isNumber)
           throw new RefusedStatementError(
-            `${name}() got the text ${JSON.stringify(String(value).slice(0, 40))}, which is no number or may be another one: convert it first (times and durations by seconds(x))`,
+            `${name}() got the text ${JSON.stringify(String(value).slice(0, 40))}, which is not a number or may be another one: convert it first (times and durations by seconds(x))`,
           )
         return { sum: state.sum + Number(value), count: state.count + 1 }
       },

@@ -12,7 +12,7 @@ import type { Scenario } from '../../../state/scenario.ts'
 import { countJsonValues, maxJsonValues } from '../../../state/text/json-size.ts'
 import { type TodoChange, type TodoClosing, todoChangesSchema } from '../../../state/todos.ts'
 
-/** The planner's control call: it changes the plan inside the planner's own action and is no tool. */
+/** The planner's control call: it changes the plan inside the planner's own action and is not a tool. */
 export const updateTodosTool = 'update_todos'
 
 /** The planner's control call that ends the work: the draft, the output tool, and the tasks that are done. */
