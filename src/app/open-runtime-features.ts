@@ -55,3 +55,9 @@ export const createWebhookCheck =
       throw createFieldsError({ pointer: `/${field}`, detail: 'this server sends no webhooks; omit it' })
     await check(businessId, url, field)
   }
+
+/** How many messages to webhooks were given up; 0 without the feature that sends them. */
+export const createDeadWebhookCount =
+  ({ find }: Pick<Features, 'find'>) =>
+  async (): Promise<number> =>
+    (await find(core.deadWebhooksRef)?.()) ?? 0

@@ -16,7 +16,6 @@ import type { RunEnd } from '../engine/runs/settlement.ts'
 import { pollJobNow } from '../engine/runs/waits.ts'
 import { startRunWorker } from '../engine/worker/start-worker.ts'
 import type { WorkerOptions } from '../engine/worker/worker.ts'
-import { deadWebhooksRef } from '../features/core.ref.ts'
 import { createFileService } from '../files/run-files.ts'
 import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
 import { buildGraph } from '../graph/build.ts'
@@ -61,7 +60,7 @@ import { createBusinessApi, createSubmissions, type Submissions } from './busine
 import { checkHealth } from './check-health.ts'
 import { type Closers, createClosers } from './closers.ts'
 import { type ModelRetryDelays, openModels } from './open-models.ts'
-import { createWebhookCheck, openRuntimeFeatures } from './open-runtime-features.ts'
+import { createDeadWebhookCount, createWebhookCheck, openRuntimeFeatures } from './open-runtime-features.ts'
 import { createConsentApi, createPaymentsApi } from './payments-api.ts'
 
 /**
@@ -321,7 +320,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       outside,
       clock,
       readBacklog,
-      countDeadWebhooks: async () => (await features.find(deadWebhooksRef)?.()) ?? 0,
+      countDeadWebhooks: createDeadWebhookCount(features),
       of,
     }),
     payments: createPaymentsApi(database, clock, feed.publishPaymentWork),
