@@ -66,7 +66,6 @@ const arrows: Record<string, readonly string[]> = {
   accounts: ['state', 'infra'],
   models: ['state', 'context', 'infra', 'accounts'],
   files: ['state', 'infra', 'accounts'],
-  toolservers: ['state', 'infra', 'accounts'],
   memory: ['state', 'context', 'infra', 'accounts', 'models', 'files'],
   engine: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'files', 'memory', 'payments/keys'],
   // of the core; `listFeatureImports` has the rest
@@ -88,7 +87,6 @@ const arrows: Record<string, readonly string[]> = {
     'files',
     'memory',
     'engine',
-    'toolservers',
     'offline-model',
     'project',
     'payments/trust',

@@ -3,6 +3,14 @@ import type { FeatureSource } from '../features/load-features.ts'
 /** Each folder of src/features with its files, loaded when they are needed; `npm run features` writes this file. */
 export const featureSources: readonly FeatureSource[] = [
   {
+    folder: 'src/features/http-request',
+    files: {
+      'feature.ts': () => import('../features/http-request/feature.ts'),
+      'http-request.tool.ts': () => import('../features/http-request/http-request.tool.ts'),
+      'http.run-service.ts': () => import('../features/http-request/http.run-service.ts'),
+    },
+  },
+  {
     folder: 'src/features/schedules',
     files: {
       'feature.ts': () => import('../features/schedules/feature.ts'),

@@ -52,7 +52,6 @@ import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { FeatureServices } from '../state/ports/services.ts'
-import { createHttpAccess } from '../toolservers/http/http-access.ts'
 import { createAdminStores } from './admin-stores.ts'
 import type { BusinessApi, Runtime } from './api.ts'
 import { actInBulk } from './bulk-actions.ts'
@@ -235,7 +234,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     users: ({ tenant }, sql) => createUserProfiles(sql, tenant),
     payments: (run, sql) => createRunPayments(sql, run, toIssuer(config)),
     mandates: (run, sql) => createRunMandates(sql, run, toIssuer(config)),
-    http: (run, sql) => createHttpAccess(outside, sql, run.tenant),
     agents: (run, sql) => createRunAgents(outside, sql, run.tenant),
     memories: (run) => {
       const runModels = modelsFor(toCaller(run))
