@@ -11,6 +11,17 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
+    folder: 'src/features/media',
+    files: {
+      'edit-image.tool.ts': () => import('../features/media/edit-image.tool.ts'),
+      'feature.ts': () => import('../features/media/feature.ts'),
+      'generate-image.tool.ts': () => import('../features/media/generate-image.tool.ts'),
+      'generate-video.tool.ts': () => import('../features/media/generate-video.tool.ts'),
+      'speak.tool.ts': () => import('../features/media/speak.tool.ts'),
+      'transcribe.tool.ts': () => import('../features/media/transcribe.tool.ts'),
+    },
+  },
+  {
     folder: 'src/features/schedules',
     files: {
       'feature.ts': () => import('../features/schedules/feature.ts'),
