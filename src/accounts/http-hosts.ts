@@ -97,11 +97,6 @@ export const fillSecrets = (value: string, secrets: Readonly<Record<string, stri
 export const listSecretNames = (value: string): string[] =>
   [...value.matchAll(secretReference)].map(([, name]) => name as string)
 
-/** The entry for an address, the exact host before a wildcard; undefined where the host is not allowed. */
-export const findHttpHost = (hosts: readonly HttpHost[], url: URL): HttpHost | undefined =>
-  hosts.find(({ host }) => host === url.host) ??
-  hosts.find(({ host }) => host.startsWith('*.') && url.host.endsWith(host.slice(1)))
-
 /** Headers with their names in lower case. */
 export const toLowerNames = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

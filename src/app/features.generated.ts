@@ -3,6 +3,25 @@ import type { FeatureSource } from '../features/load-features.ts'
 /** Each folder of src/features with its files, loaded when they are needed; `npm run features` writes this file. */
 export const featureSources: readonly FeatureSource[] = [
   {
+    folder: 'src/features/http-request',
+    files: {
+      'feature.ts': () => import('../features/http-request/feature.ts'),
+      'http-request.tool.ts': () => import('../features/http-request/http-request.tool.ts'),
+      'http.run-service.ts': () => import('../features/http-request/http.run-service.ts'),
+    },
+  },
+  {
+    folder: 'src/features/media',
+    files: {
+      'edit-image.tool.ts': () => import('../features/media/edit-image.tool.ts'),
+      'feature.ts': () => import('../features/media/feature.ts'),
+      'generate-image.tool.ts': () => import('../features/media/generate-image.tool.ts'),
+      'generate-video.tool.ts': () => import('../features/media/generate-video.tool.ts'),
+      'speak.tool.ts': () => import('../features/media/speak.tool.ts'),
+      'transcribe.tool.ts': () => import('../features/media/transcribe.tool.ts'),
+    },
+  },
+  {
     folder: 'src/features/schedules',
     files: {
       'feature.ts': () => import('../features/schedules/feature.ts'),

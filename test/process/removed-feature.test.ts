@@ -43,6 +43,8 @@ describe('a copy of the source', () => {
       await rm(join(copy.path, 'src/features', id), { recursive: true })
       await rm(join(copy.path, 'test/features', id), { recursive: true, force: true })
       await execute('npx', 'tsx', 'scripts/feature-list.ts')
+      // the pictures of the graph are without its tools
+      await execute('npx', 'tsx', 'scripts/draw-graph.ts')
       await execute('npx', 'tsc', '--noEmit', '-p', 'tsconfig.build.json')
       await execute('npx', 'vitest', 'run', '--project', 'unit', 'test/engine', 'test/features', 'test/graph')
       const listed = await execute('npx', 'tsx', 'src/cli.ts', 'features', '--json')

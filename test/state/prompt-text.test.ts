@@ -93,13 +93,13 @@ describe('texts of prompts', () => {
     ])
     expect(await callers('modelWords(')).toEqual([
       'context/background.ts',
+      'features/media/edit-image.tool.ts',
+      'features/media/generate-image.tool.ts',
+      'features/media/generate-video.tool.ts',
+      'features/media/speak.tool.ts',
+      'features/media/transcribe.tool.ts',
       'nodes/planner/dialects/tools.ts',
       'nodes/planner/dialects/xml.ts',
-      'tools/media/edit-image.tool.ts',
-      'tools/media/generate-image.tool.ts',
-      'tools/media/generate-video.tool.ts',
-      'tools/media/speak.tool.ts',
-      'tools/media/transcribe.tool.ts',
     ])
   })
 

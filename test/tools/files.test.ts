@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readLinePage } from '../../src/files/child/line-page.ts'
+import { findFile } from '../../src/state/files/find-file.ts'
 import type { LineQuery } from '../../src/state/ports/files.ts'
 import { decodeText } from '../../src/state/text/decode-text.ts'
-import { findFile } from '../../src/tools/files/find-file.ts'
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
 const wide = (text: string, mark: string): Buffer => Buffer.from(mark + text, 'utf16le')

@@ -1,3 +1,4 @@
+import { findFile } from '../../state/files/find-file.ts'
 import { readImageDescription } from '../../state/files/image-description.ts'
 import {
   findDocument,
@@ -8,7 +9,6 @@ import {
 } from '../../state/files/prepared-files.ts'
 import type { Files, LinePage, LineQuery } from '../../state/ports/files.ts'
 import type { OriginFile, RuntimeState } from '../../state/runtime-state.ts'
-import { findFile } from './find-file.ts'
 
 /** `locate` gives the part of a document that a line is in, such as " (page 3)"; else it is empty. */
 export type FileLines =

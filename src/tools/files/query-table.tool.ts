@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { errorDraft, readCallInput, resultDraft } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
+import { findFile } from '../../state/files/find-file.ts'
 import { isTableFromFile, listTables, type PreparedTable } from '../../state/files/prepared-files.ts'
 import { quoteName } from '../../state/files/table-names.ts'
 import type { TableQueryResult } from '../../state/ports/files.ts'
 import type { Json } from '../../state/runtime-state.ts'
-import { findFile } from './find-file.ts'
 
 const maxNamedColumns = 60
 

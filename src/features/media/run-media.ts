@@ -1,7 +1,7 @@
+import { findFile } from '../../state/files/find-file.ts'
 import type { Files } from '../../state/ports/files.ts'
 import type { MediaRequest } from '../../state/ports/media.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
-import { findFile } from '../files/find-file.ts'
 
 type ReadMedia = { ok: true; files: NonNullable<MediaRequest['files']> } | { ok: false; error: string }
 

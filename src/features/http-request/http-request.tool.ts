@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { errorDraft, readCallInput, resultDraft } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import type { ActionDraft } from '../../state/checkpoint.ts'
-import type { HostReply, HostRequest } from '../../state/ports/http.ts'
+import type { HostReply, HostRequest } from './http.ref.ts'
 
 /** How long a host is expected to remember an idempotency key, as most payment and shop APIs do. */
 const keyWindowMs = 24 * 60 * 60 * 1000

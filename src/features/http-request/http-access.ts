@@ -1,20 +1,14 @@
 import { z } from 'zod'
 import { readBusinessSecrets } from '../../accounts/business-secrets.ts'
-import {
-  fillSecrets,
-  findHttpHost,
-  type HttpHost,
-  httpHeadersSchema,
-  toLowerNames,
-} from '../../accounts/http-hosts.ts'
+import { fillSecrets, type HttpHost, httpHeadersSchema, toLowerNames } from '../../accounts/http-hosts.ts'
 import { queryOne } from '../../infra/database/database.ts'
 import type { Egress, EgressResponse } from '../../infra/egress/egress-port.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import { openDeadline } from '../../state/deadline.ts'
 import { isMasonError } from '../../state/errors.ts'
-import type { HostPermission, HostReply, HostRequest, HttpAccess } from '../../state/ports/http.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import type { HostPermission, HostReply, HostRequest, HttpAccess } from './http.ref.ts'
 
 /** What requests to allowed hosts need beside the business. */
 export type HttpAccessOptions = { egress: Egress; masterKeys: MasterKeys; scrubber: Scrubber }
@@ -114,6 +108,11 @@ export const createHttpAccess = (
     },
   }
 }
+
+/** The entry for an address, the exact host before a wildcard; undefined where the host is not allowed. */
+const findHttpHost = (hosts: readonly HttpHost[], url: URL): HttpHost | undefined =>
+  hosts.find(({ host }) => host === url.host) ??
+  hosts.find(({ host }) => host.startsWith('*.') && url.host.endsWith(host.slice(1)))
 
 const toRefusal = (name: string, hosts: readonly HttpHost[]): string =>
   hosts.length === 0

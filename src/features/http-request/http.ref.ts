@@ -41,8 +41,8 @@ export type HttpAccess = {
   ): Promise<HostReply>
 }
 
-declare module './services.ts' {
-  interface Services {
+declare module '../../state/ports/services.ts' {
+  interface FeatureServices {
     http: HttpAccess
   }
 }
