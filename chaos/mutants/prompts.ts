@@ -95,15 +95,15 @@ export const promptMutants: readonly Mutant[] = [
   drop(
     'refusals',
     dialect,
-    'fence(cutText(fault.error, maxError), derivedLabel)',
+    'fence(cutText(found.error, maxError), derivedLabel)',
     '(fault.error as never)',
     injected,
   ),
   drop(
     'corrections',
     dialect,
-    "fence(faults.map((fault) => `- ${fault}`).join('\\n'), derivedLabel)",
-    "faults.map((fault) => `- ${fault}`).join('\\n') as never",
+    "fence(errors.map((error) => `- ${error}`).join('\\n'), derivedLabel)",
+    "errors.map((error) => `- ${error}`).join('\\n') as never",
     injected,
   ),
   drop('refused replies', dialect, 'fence(text.trim(), derivedLabel)', 'text.trim() as never', injected),
