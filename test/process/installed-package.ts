@@ -18,13 +18,21 @@ const linkPackage = async (name: string): Promise<void> => {
   await symlink(join(root, 'node_modules', name), path)
 }
 
+/** What `npm pack` would put into the package. */
+const listPackedFiles = async (): Promise<string[]> => {
+  const command = ['pack', '--dry-run', '--json', '--ignore-scripts']
+  const { stdout } = await promisify(execFile)('npm', command, { cwd: root, maxBuffer: 2 ** 26 })
+  const [packed] = JSON.parse(stdout) as { files: { path: string }[] }[]
+  return packed?.files.map(({ path }) => path) ?? []
+}
+
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), 'mason-package-'))
   const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   await Promise.all([
     writeFile(join(project, 'package.json'), '{"type": "module"}'),
-    ...['package.json', ...manifest.files].map((name) =>
-      cp(join(root, name), join(project, 'node_modules', 'mason-runtime', name), { recursive: true }),
+    ...(await listPackedFiles()).map((path) =>
+      cp(join(root, path), join(project, 'node_modules', 'mason-runtime', path)),
     ),
     ...Object.keys(manifest.dependencies).map(linkPackage),
   ])

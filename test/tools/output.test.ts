@@ -112,9 +112,9 @@ describe('structured answer', () => {
     expect(answer).toBe('{"count":1,"since":null,"names":null}')
     expect(outcome).toEqual({ status: 'completed', reason: 'answered' })
     const appended = state.action_history[0]?.find(({ node }) => node === 'structured_answer')
-    expect(appended?.result.faults).toEqual([
-      { id: 'since', fault: 'is missing' },
-      { id: 'names', fault: 'is missing' },
+    expect(appended?.result.errors).toEqual([
+      { id: 'since', error: 'is missing' },
+      { id: 'names', error: 'is missing' },
     ])
     expect(state.usage[0]?.total_tokens).toBe(60)
   })
