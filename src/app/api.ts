@@ -1,7 +1,6 @@
 import type { AgentPushes } from '../a2a/push/agent-pushes.ts'
 import type { AgentCards } from '../accounts/agent-cards.ts'
 import type { listAudit } from '../accounts/audit-log.ts'
-import type { Spender } from '../accounts/budget-checks.ts'
 import type { Budgets } from '../accounts/budgets.ts'
 import type { Businesses } from '../accounts/businesses.ts'
 import type { ConsoleSessions } from '../accounts/console-sessions.ts'
@@ -172,8 +171,6 @@ export type Runtime = {
   authenticateOperator(token: string): Promise<{ token_id: string; label: string } | null>
   /** Counts a request of a business; throws `too_many_requests` (detail.retry_after_s) beyond its quota. */
   countRequest(businessId: string): Promise<void>
-  /** Counts what is about to start; throws `budget_exhausted` (detail.retry_after_s). Runs are checked by `submit`. @internal */
-  checkBudgets(spender: Spender): Promise<void>
   /** What admins manage, for all businesses. */
   admin: {
     businesses: Businesses

@@ -22,6 +22,16 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
+    folder: 'src/features/openai-endpoint',
+    files: {
+      'chat.routes.ts': () => import('../features/openai-endpoint/chat.routes.ts'),
+      'embeddings.routes.ts': () => import('../features/openai-endpoint/embeddings.routes.ts'),
+      'feature.ts': () => import('../features/openai-endpoint/feature.ts'),
+      'media.routes.ts': () => import('../features/openai-endpoint/media.routes.ts'),
+      'models.routes.ts': () => import('../features/openai-endpoint/models.routes.ts'),
+    },
+  },
+  {
     folder: 'src/features/schedules',
     files: {
       'feature.ts': () => import('../features/schedules/feature.ts'),

@@ -1,4 +1,5 @@
 import { toPushBody, toPushHeaders } from '../a2a/push/agent-pushes.ts'
+import type { Spender } from '../accounts/budget-checks.ts'
 import * as core from '../features/core.ref.ts'
 import type { Ref } from '../features/definitions.ts'
 import { type Features, openFeatures, provide } from '../features/load-features.ts'
@@ -8,6 +9,7 @@ import type { Database } from '../infra/database/database.ts'
 import type { Egress } from '../infra/egress/egress-port.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
+import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
 import { createFieldsError } from '../state/resource-schema.ts'
@@ -23,6 +25,8 @@ type CoreParts = {
   /** Made with the services of features. */
   graph(): GraphInfo
   models: Models
+  modelGateway: ModelGateway
+  checkBudgets(spender: Spender): Promise<void>
   checkWebhookAddress: core.CheckWebhookAddress
   submit: core.RunSubmission['submit']
 }
@@ -37,6 +41,8 @@ export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
     provide(core.masterKeysRef, parts.masterKeys),
     provide(core.scrubberRef, parts.scrubber),
     provide(core.pushFormatRef, { toBody: toPushBody, toHeaders: toPushHeaders }),
+    provide(core.modelGatewayRef, parts.modelGateway),
+    provide(core.budgetCheckRef, parts.checkBudgets),
     provide(core.runSubmissionRef, {
       async check(businessId, request) {
         checkRequestNames(request, parts.graph(), parts.models)

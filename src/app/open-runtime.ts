@@ -218,6 +218,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     masterKeys: layer.masterKeys,
     graph: () => graph,
     models,
+    modelGateway: layer.service,
+    checkBudgets: (spender) => layer.budgets.check(spender),
     checkWebhookAddress,
     submit: (businessId, ...submission) => of(businessId).submit(...submission),
   })
@@ -306,7 +308,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     authenticate: (token) => tokens.authenticate(token),
     authenticateOperator: (token) => operators.authenticate(token),
     countRequest: (businessId) => quotas.checkRequest(businessId),
-    checkBudgets: (spender) => layer.budgets.check(spender),
     modelService: layer.service,
     metrics,
     admin: createAdminStores({

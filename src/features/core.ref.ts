@@ -1,9 +1,11 @@
+import type { Spender } from '../accounts/budget-checks.ts'
 import type { Admission } from '../engine/runs/admission.ts'
 import type { Database } from '../infra/database/database.ts'
 import type { Egress } from '../infra/egress/egress-port.ts'
 import type { SealedText } from '../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
+import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
 import type { JobData } from '../state/run-request.ts'
@@ -24,6 +26,11 @@ export const egressRef = defineRef<Egress>('core.egress')
 export const masterKeysRef = defineRef<MasterKeys>('core.master-keys')
 /** Redacts every secret that is added. */
 export const scrubberRef = defineRef<Scrubber>('core.scrubber')
+
+/** All models of the registry, on behalf of any caller. */
+export const modelGatewayRef = defineRef<Pick<ModelGateway, 'ask' | 'list'>>('core.model-gateway')
+/** Counts what is about to start; throws `budget_exhausted` (detail.retry_after_s). Runs are checked by `submit`. */
+export const budgetCheckRef = defineRef<(spender: Spender) => Promise<void>>('core.budget-check')
 
 /** Runs on behalf of a business. */
 export type RunSubmission = {

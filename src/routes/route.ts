@@ -1,5 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify'
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  RawServerDefault,
+} from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { ZodType } from 'zod'
 import type { TokenRole } from '../accounts/account-schemas.ts'
@@ -78,7 +84,19 @@ export type App = FastifyInstance<
   ZodTypeProvider
 >
 
-/** What a route knows of the server: the signal aborts when the client disconnects or the server closes. */
+/** What a route knows of the server. */
 export type RouteServer = {
-  open: { abortSignal(response: ServerResponse): { signal: AbortSignal; release(): void } }
+  open: {
+    closing: boolean
+    /** Aborts when the client disconnects or the server closes. */
+    abortSignal(response: ServerResponse): { signal: AbortSignal; release(): void }
+  }
+  /** Between two comments on a stream of events. */
+  keepAliveMs: number
+  /** How long a call of the OpenAI-compatible endpoint waits between its tries, in all. */
+  maxWaitMs: number
+  /** The business that a request acts for, and its token, if it has one of a business. */
+  callerOf(request: FastifyRequest): { business_id: string; token_id: string | null }
+  /** Takes over the reply for a stream of events, which ends with the rights of its caller. */
+  startStream(reply: FastifyReply): ServerResponse
 }

@@ -1,9 +1,11 @@
 import { Readable } from 'node:stream'
 import type { BusinessApi, HealthReport, Runtime } from '../../src/app/api.ts'
 import { featureSources } from '../../src/app/features.generated.ts'
+import { budgetCheckRef, modelGatewayRef } from '../../src/features/core.ref.ts'
 import { addFeatureRoutes } from '../../src/features/load-features.ts'
 import type { AuditEntry } from '../../src/infra/database/audited-database.ts'
 import { createMetrics } from '../../src/infra/telemetry/metrics.ts'
+import type { ModelGateway } from '../../src/models/ports/call-ports.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { RunStatus, RunView, SessionView } from '../../src/state/run-view.ts'
 import { emptyState, type Json } from '../../src/state/runtime-state.ts'
@@ -85,6 +87,13 @@ export const createFakeRuntime = (): FakeRuntime => {
   const runs = new Map<string, { business: string; view: RunView }>()
   const keys = new Map<string, { body: string; id: string }>()
   const waiting = new Map<string, (() => void)[]>()
+  const coreServices: Record<string, unknown> = {
+    [modelGatewayRef.id]: {
+      ask: (...args: Parameters<ModelGateway['ask']>) => fake.runtime.modelService.ask(...args),
+      list: (...args: Parameters<ModelGateway['list']>) => fake.runtime.modelService.list(...args),
+    },
+    [budgetCheckRef.id]: async () => undefined,
+  }
   const fake: FakeRuntime = {
     tokens: new Map(),
     health: { ok: true, checks: { database: { ok: true, ms: 1 } } },
@@ -298,7 +307,6 @@ export const createFakeRuntime = (): FakeRuntime => {
     intake: {} as unknown as Runtime['intake'],
     receiveAgentPush: async () => undefined,
     countRequest: async () => undefined,
-    checkBudgets: async () => undefined,
     payments: {
       signingKeys: async () => [],
       receiveWebhook: async () => false,
@@ -316,7 +324,8 @@ export const createFakeRuntime = (): FakeRuntime => {
     }),
     features: {
       get: () => ({}) as never,
-      addRoutes: (app, server) => addFeatureRoutes(featureSources, app, server, () => ({})),
+      addRoutes: (app, server) =>
+        addFeatureRoutes(featureSources, app, server, (id) => coreServices[id] ?? {}),
     },
     agentPushes: {} as Runtime['agentPushes'],
     publicOrigin: 'http://localhost:8080',

@@ -29,12 +29,8 @@ import { healthRoutes } from './health.routes.ts'
 import { inputRequestsRoutes } from './input-requests.routes.ts'
 import { memoriesRoutes } from './memories.routes.ts'
 import { openMandateRoutes } from './open-mandates.routes.ts'
-import { chatRoutes } from './openai-api/chat.routes.ts'
-import { embeddingsRoutes } from './openai-api/embeddings.routes.ts'
-import { mediaRoutes } from './openai-api/media.routes.ts'
-import { modelsRoutes } from './openai-api/models.routes.ts'
 import { paymentsRoutes } from './payments.routes.ts'
-import { type Authenticate, createAuthenticate, findBearerToken } from './plumbing/auth.ts'
+import { type Authenticate, createAuthenticate, findBearerToken, readCaller } from './plumbing/auth.ts'
 import type { BodyMemory } from './plumbing/body-budget.ts'
 import {
   replyToClientError,
@@ -50,6 +46,7 @@ import { readRequestId } from './plumbing/request-id.ts'
 import { allowOrigins, sendSecurityHeaders } from './plumbing/response-headers.ts'
 import type { ServerContext } from './plumbing/server-context.ts'
 import { createSignIn } from './plumbing/sign-in.ts'
+import { startStream } from './plumbing/sse.ts'
 import { runEventsRoutes } from './run-events.routes.ts'
 import { runsRoutes } from './runs.routes.ts'
 import { sessionsRoutes } from './sessions.routes.ts'
@@ -101,7 +98,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   const open = createOpenResponses()
   const { metrics } = runtime
   metrics.onScrape(() => metrics.streams(open.streams))
-  const server: ServerContext = { runtime, open, keepAliveMs, maxWaitMs }
+  const server: ServerContext = { runtime, open, keepAliveMs, maxWaitMs, callerOf: readCaller, startStream }
   const base = new URL(runtime.publicOrigin).pathname.replace(/\/$/, '')
   const app = createServer(options.logger, base, options.trustedProxies ?? [])
 
@@ -149,10 +146,6 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   providersRoutes(app, server)
   adminPaymentsRoutes(app, server)
   await runtime.features.addRoutes(app, server)
-  chatRoutes(app, server)
-  embeddingsRoutes(app, server)
-  mediaRoutes(app, server)
-  modelsRoutes(app, server)
   if (options.console !== 'off') {
     const parts = { auth, adminToken: adminToken || null, signIn, failures, authenticate, checkToken }
     consoleSessionRoutes(app, runtime, parts)

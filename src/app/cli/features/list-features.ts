@@ -28,7 +28,7 @@ export const listFeatures = async (
         ]),
       )
       for (const { definition } of await loadKind(own, 'routes'))
-        definition.add(app as never, noServices as never, { open: null as never })
+        definition.add(app as never, noServices as never, noServices as never)
       const namesOf = async (kind: 'tool' | 'node' | 'loop' | 'metrics' | 'command'): Promise<string[]> =>
         (await loadKind(own, kind)).map(({ definition }) => definition.name)
       const [tools, nodes, loops, metrics, commands] = await Promise.all([
@@ -43,7 +43,7 @@ export const listFeatures = async (
   )
 }
 
-/** What routes are added with, when they are only listed: each service has whatever is read of it. */
+/** What routes are added with, when they are only listed: it has whatever is read of it. */
 const noServices: unknown = new Proxy({}, { get: () => noServices })
 
 /** `mason features` */

@@ -128,6 +128,19 @@ export const resolveBusinessId = (principal: Principal, query: unknown, body: un
   })
 }
 
+/** The business that a request acts for, `default` without authentication, and its token, if it has one of a business. */
+export const readCaller = ({
+  principal,
+  query,
+  body,
+}: Pick<FastifyRequest, 'principal' | 'query' | 'body'>): {
+  business_id: string
+  token_id: string | null
+} => ({
+  business_id: principal === null ? defaultBusiness : resolveBusinessId(principal, query, body),
+  token_id: principal?.kind === 'token' ? (principal.token_id ?? null) : null,
+})
+
 const readBusinessId = (part: unknown): string | undefined => {
   const id = (part as { business_id?: unknown } | null | undefined)?.business_id
   return typeof id === 'string' ? id : undefined

@@ -1,3 +1,4 @@
+import type { RouteServer } from '../../../routes/route.ts'
 import type { BusinessApi, Runtime } from '../../api.ts'
 import type { Principal } from './auth.ts'
 import type { BodyReservation } from './body-budget.ts'
@@ -18,10 +19,4 @@ declare module 'fastify' {
 }
 
 /** What routes work with. */
-export type ServerContext = {
-  runtime: Runtime
-  open: OpenResponses
-  keepAliveMs: number
-  /** How long a call of the OpenAI-compatible endpoint waits between its tries, in all. */
-  maxWaitMs: number
-}
+export type ServerContext = RouteServer & { runtime: Runtime; open: OpenResponses }

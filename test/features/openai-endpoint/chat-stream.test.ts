@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import type { ModelGateway } from '../../../../src/models/ports/call-ports.ts'
-import { emptyResult } from '../../../../src/models/ports/model-ports.ts'
-import { MasonError } from '../../../../src/state/errors.ts'
-import { eventually, serve } from '../test-server.ts'
+import type { ModelGateway } from '../../../src/models/ports/call-ports.ts'
+import { emptyResult } from '../../../src/models/ports/model-ports.ts'
+import { MasonError } from '../../../src/state/errors.ts'
+import { eventually, serve } from '../../app/http/test-server.ts'
 
 /** How responses are sent, with a gateway that each test scripts. */
 

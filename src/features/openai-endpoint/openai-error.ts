@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { toProblemResponse } from '../../../routes/problems.ts'
-import { type ErrorCode, isMasonError, type MasonError } from '../../../state/errors.ts'
+import { toProblemResponse } from '../../routes/problems.ts'
+import { type ErrorCode, isMasonError, type MasonError } from '../../state/errors.ts'
 
 /** The body of an error: https://platform.openai.com/docs/guides/error-codes */
 export const openAIErrorSchema = z.strictObject({

@@ -1,11 +1,15 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { takePage } from '../../../infra/database/pagination.ts'
-import type { ModelGateway } from '../../../models/ports/call-ports.ts'
-import type { App } from '../../../routes/route.ts'
-import { MasonError } from '../../../state/errors.ts'
-import type { ServerContext } from '../plumbing/server-context.ts'
-import { openAIQuery, openAIRoute, readGatewayCaller, userSchema } from './model-gateway.ts'
+import { takePage } from '../../infra/database/pagination.ts'
+import type { ModelGateway } from '../../models/ports/call-ports.ts'
+import { MasonError } from '../../state/errors.ts'
+import {
+  defineEndpointRoutes,
+  openAIQuery,
+  openAIRoute,
+  readGatewayCaller,
+  userSchema,
+} from './model-gateway.ts'
 
 const modelSchema = z.strictObject({
   id: z.string(),
@@ -41,9 +45,9 @@ const listQuery = modelQuery.extend({
 })
 
 /** GET /v1/models and GET /v1/models/{id}: the models that the caller can call, by alias. */
-export const modelsRoutes = (app: App, { runtime }: ServerContext): void => {
+export default defineEndpointRoutes((app, endpoint) => {
   const listOpenTo = (request: FastifyRequest, user: string | undefined) =>
-    runtime.modelService.list(readGatewayCaller(request, user))
+    endpoint.models.list(readGatewayCaller(endpoint, request, user))
 
   app.get('/v1/models', {
     ...openAIRoute({
@@ -88,4 +92,4 @@ export const modelsRoutes = (app: App, { runtime }: ServerContext): void => {
       return toModel(model)
     },
   })
-}
+})

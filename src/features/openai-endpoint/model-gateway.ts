@@ -1,15 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { emptyCanonicalRequest } from '../../../models/call/models-port.ts'
-import type { ModelGateway } from '../../../models/ports/call-ports.ts'
-import { HttpError } from '../../../routes/problems.ts'
-import type { RouteDoc } from '../../../routes/route.ts'
-import { isMasonError } from '../../../state/errors.ts'
-import { createPlainTextSchema } from '../../../state/resource-schema.ts'
-import { requestBusinessSchema } from '../../../state/run-request.ts'
-import { resolveBusinessId } from '../plumbing/auth.ts'
-import { invalidRequest } from '../plumbing/request-validation.ts'
-import type { ServerContext } from '../plumbing/server-context.ts'
+import { emptyCanonicalRequest } from '../../models/call/models-port.ts'
+import type { ModelGateway } from '../../models/ports/call-ports.ts'
+import { HttpError } from '../../routes/problems.ts'
+import type { App, RouteDoc, RouteServer } from '../../routes/route.ts'
+import { isMasonError } from '../../state/errors.ts'
+import { createFieldsError, createPlainTextSchema } from '../../state/resource-schema.ts'
+import { requestBusinessSchema } from '../../state/run-request.ts'
+import { budgetCheckRef, modelGatewayRef } from '../core.ref.ts'
+import { defineRoutes, type Needed } from '../definitions.ts'
 import { openAIErrorSchema, sendOpenAIError } from './openai-error.ts'
 
 type GatewayArguments = Parameters<ModelGateway['ask']>
@@ -53,27 +52,30 @@ export const openAIRoute = (doc: Omit<RouteDoc, 'tag'>) => ({
   errorHandler: sendOpenAIError,
 })
 
+const needs = { models: modelGatewayRef, checkBudgets: budgetCheckRef }
+
+/** What the routes of this endpoint work with. */
+export type Endpoint = RouteServer & Needed<typeof needs>
+
+/** Routes that get an `Endpoint`. */
+export const defineEndpointRoutes = (add: (app: App, endpoint: Endpoint) => void) =>
+  defineRoutes({ needs, add: (app, needed, server) => add(app, { ...server, ...needed }) })
+
 /** The business and user of a request; without authentication the business is `default`. */
 export const readGatewayCaller = (
-  { principal, query, body }: Pick<FastifyRequest, 'principal' | 'query' | 'body'>,
+  { callerOf }: Pick<Endpoint, 'callerOf'>,
+  request: FastifyRequest,
   user: string | null | undefined,
-): GatewayCaller => ({
-  business_id: principal === null ? 'default' : resolveBusinessId(principal, query, body),
-  user_id: user ?? null,
-  run_id: null,
-  token_id: principal?.kind === 'token' ? (principal.token_id ?? null) : null,
-})
+): GatewayCaller => ({ ...callerOf(request), user_id: user ?? null, run_id: null })
 
 /** Prepares a call of the model that a request names, on behalf of its caller and user. Call `release` in any case. */
 export const openGatewayCall = (
-  { open, runtime, maxWaitMs }: ServerContext,
-  request: Pick<FastifyRequest, 'principal' | 'query'> & {
-    body: { model: string; user?: string | null | undefined }
-  },
+  endpoint: Endpoint,
+  request: FastifyRequest & { body: { model: string; user?: string | null | undefined } },
   reply: FastifyReply,
   options: { category: string; oneShot?: true },
 ) => {
-  const { modelService } = runtime
+  const { open, models, maxWaitMs } = endpoint
   const { signal, release } = open.abortSignal(reply.raw)
   const { model, user } = request.body
   const target = { role: endpointRole, model, patienceMs: maxWaitMs, ...options }
@@ -82,16 +84,16 @@ export const openGatewayCall = (
   return {
     /** Its signal aborts when the client disconnects or the server closes. */
     async ask(gatewayRequest: GatewayRequest, onDelta: GatewayArguments[3] = () => undefined) {
-      const caller = readGatewayCaller(request, user)
-      await runtime.checkBudgets(caller)
-      return modelService.ask(target, gatewayRequest, caller, onDelta, signal)
+      const caller = readGatewayCaller(endpoint, request, user)
+      await endpoint.checkBudgets(caller)
+      return models.ask(target, gatewayRequest, caller, onDelta, signal)
     },
     /** The error to send for this one: an abort is sent as `shutting_down`. */
     toError,
     /** Throws the error to send, or sends nothing when the client has disconnected. */
     endWithError(error: unknown): FastifyReply {
       if (signal.aborted && !open.closing) return reply.hijack()
-      throw toError(toRequestError(modelService, target, error))
+      throw toError(toRequestError(models, target, error))
     },
     release,
   }
@@ -117,15 +119,15 @@ const toKind = (category: string): string => (/^(reasoning|multimodal)$/.test(ca
 
 /** `invalid_request` in place of `no_model_available` for a model of another category than the request needs. */
 const toRequestError = (
-  gateway: ModelGateway,
+  models: Endpoint['models'],
   { model, category }: GatewayTarget,
   error: unknown,
 ): unknown => {
   if (!isMasonError(error, 'no_model_available')) return error
-  const known = gateway.list().find(({ name }) => name === model)
+  const known = models.list().find(({ name }) => name === model)
   const isMisused =
     known !== undefined && category !== undefined && toKind(known.category) !== toKind(category)
   return isMisused
-    ? invalidRequest([{ pointer: '/model', detail: `"${model}" is a model for ${known.category}` }])
+    ? createFieldsError({ pointer: '/model', detail: `"${model}" is a model for ${known.category}` })
     : error
 }

@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type OpenAIServer, startOpenAIServer } from '../../../support/openai-api-server.ts'
+import { type OpenAIServer, startOpenAIServer } from '../../support/openai-api-server.ts'
 
 let endpoint: OpenAIServer
 beforeAll(async () => {

@@ -1,8 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { App } from '../../../routes/route.ts'
-import { MasonError } from '../../../state/errors.ts'
-import type { ServerContext } from '../plumbing/server-context.ts'
-import { startStream } from '../plumbing/sse.ts'
+import { MasonError } from '../../state/errors.ts'
 import {
   type ChunkFormat,
   createChunkFormat,
@@ -12,7 +9,9 @@ import {
 import { type ChatRequest, chatRequestSchema, toGatewayRequest } from './chat-request.ts'
 import {
   answerByGateway,
+  defineEndpointRoutes,
   describeOpenAIObject,
+  type Endpoint,
   type GatewayResponse,
   openAIQuery,
   openAIRoute,
@@ -24,7 +23,7 @@ const additions =
   '`reasoning_content` of the message is the reasoning, where the vendor shows it; the finish reason `unknown` is one of the vendor that has no name in the protocol; `usage` counts all requests to vendors that it took. There is one choice, without `logprobs`.'
 
 /** POST /v1/chat/completions: any model of the category text or multimodal, whichever vendor and format it has. */
-export const chatRoutes = (app: App, server: ServerContext): void => {
+export default defineEndpointRoutes((app, endpoint) => {
   app.post('/v1/chat/completions', {
     ...openAIRoute({
       id: 'createChatCompletion',
@@ -44,29 +43,29 @@ export const chatRoutes = (app: App, server: ServerContext): void => {
     }),
     schema: { querystring: openAIQuery, body: chatRequestSchema },
     handler: (request, reply) => {
-      if (request.body.stream === true) return stream(server, request, reply)
+      if (request.body.stream === true) return stream(endpoint, request, reply)
       const gatewayRequest = toGatewayRequest(request.body)
-      const call = openGatewayCall(server, request, reply, { category: 'text' })
+      const call = openGatewayCall(endpoint, request, reply, { category: 'text' })
       return answerByGateway(call, gatewayRequest, (response) =>
         toChatCompletion(createCompletionHead(response.model), response),
       )
     },
   })
-}
+})
 
 const stream = async (
-  server: ServerContext,
+  endpoint: Endpoint,
   request: FastifyRequest & { body: ChatRequest },
   reply: FastifyReply,
 ) => {
   const { body } = request
   const gatewayRequest = toGatewayRequest(body)
-  const call = openGatewayCall(server, request, reply, { category: 'text', oneShot: true })
+  const call = openGatewayCall(endpoint, request, reply, { category: 'text', oneShot: true })
   const format = createChunkFormat(
     createCompletionHead(body.model),
     body.stream_options?.include_usage === true,
   )
-  const output = openChatStream(reply, format, server.keepAliveMs)
+  const output = openChatStream(reply, format, endpoint)
   let sentAttempt: number | null = null
   let hasRestarted = false
   const onDelta = (delta: Delta, attempt: number): void => {
@@ -98,7 +97,7 @@ type Delta = { text: string; reasoning: string }
  * with the first comment that keeps the connection open. What a slow client does not read is joined to one chunk, so that
  * it costs no more memory than the completion itself.
  */
-const openChatStream = (reply: FastifyReply, format: ChunkFormat, keepAliveMs: number) => {
+const openChatStream = (reply: FastifyReply, format: ChunkFormat, { keepAliveMs, startStream }: Endpoint) => {
   let started = false
   let hasRole = false
   let text = ''

@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import type { App } from '../../../routes/route.ts'
-import { MasonError } from '../../../state/errors.ts'
-import type { ServerContext } from '../plumbing/server-context.ts'
+import { MasonError } from '../../state/errors.ts'
 import {
   answerByGateway,
+  defineEndpointRoutes,
   describeOpenAIObject,
   emptyGatewayRequest,
   type GatewayRequest,
@@ -68,7 +67,7 @@ const toResponse = ({ result, model, usage }: GatewayResponse, { encoding_format
 })
 
 /** POST /v1/embeddings: any embedding model of the registry. */
-export const embeddingsRoutes = (app: App, server: ServerContext): void => {
+export default defineEndpointRoutes((app, endpoint) => {
   app.post('/v1/embeddings', {
     ...openAIRoute({
       id: 'createEmbedding',
@@ -88,7 +87,7 @@ export const embeddingsRoutes = (app: App, server: ServerContext): void => {
     schema: { querystring: openAIQuery, body: embeddingsRequestSchema },
     handler: async (request, reply) => {
       const gatewayRequest = toGatewayRequest(request.body)
-      const call = openGatewayCall(server, request, reply, { category: 'embedding' })
+      const call = openGatewayCall(endpoint, request, reply, { category: 'embedding' })
       return answerByGateway(call, gatewayRequest, (response) => {
         const { length } = response.result.embeddings
         const textCount = gatewayRequest.input.length
@@ -98,4 +97,4 @@ export const embeddingsRoutes = (app: App, server: ServerContext): void => {
       })
     },
   })
-}
+})

@@ -1,11 +1,10 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
-import type { App } from '../../../routes/route.ts'
-import { MasonError } from '../../../state/errors.ts'
-import { createPlainTextSchema } from '../../../state/resource-schema.ts'
-import type { ServerContext } from '../plumbing/server-context.ts'
+import { MasonError } from '../../state/errors.ts'
+import { createPlainTextSchema } from '../../state/resource-schema.ts'
 import {
   answerByGateway,
+  defineEndpointRoutes,
   describeOpenAIObject,
   emptyGatewayRequest,
   type GatewayRequest,
@@ -115,7 +114,7 @@ const sendRecording = ({ result: { audio } }: GatewayResponse, reply: FastifyRep
 }
 
 /** POST /v1/images/generations, /v1/audio/transcriptions and /v1/audio/speech: models of these categories. */
-export const mediaRoutes = (app: App, server: ServerContext): void => {
+export default defineEndpointRoutes((app, endpoint) => {
   app.post('/v1/images/generations', {
     ...openAIRoute({
       id: 'createImage',
@@ -133,7 +132,7 @@ export const mediaRoutes = (app: App, server: ServerContext): void => {
     schema: { querystring: openAIQuery, body: imagesBody },
     handler: (request, reply) => {
       const { prompt, ...body } = request.body
-      const call = openGatewayCall(server, request, reply, { category: 'text-to-image' })
+      const call = openGatewayCall(endpoint, request, reply, { category: 'text-to-image' })
       return answerByGateway(call, toRequest(prompt, body), toImages)
     },
   })
@@ -149,7 +148,7 @@ export const mediaRoutes = (app: App, server: ServerContext): void => {
     schema: { querystring: openAIQuery, body: speechBody },
     handler: (request, reply) => {
       const { input, ...body } = request.body
-      const call = openGatewayCall(server, request, reply, { category: 'text-to-speech' })
+      const call = openGatewayCall(endpoint, request, reply, { category: 'text-to-speech' })
       return answerByGateway(call, toRequest(input, body), (response) => sendRecording(response, reply))
     },
   })
@@ -170,7 +169,7 @@ export const mediaRoutes = (app: App, server: ServerContext): void => {
       const { file, prompt = null, response_format, ...body } = request.body
       const base64 = Buffer.from(await file.arrayBuffer()).toString('base64')
       const files = [{ name: file.name, mime_type: file.type || 'application/octet-stream', base64 }]
-      const call = openGatewayCall(server, request, reply, { category: 'speech-to-text' })
+      const call = openGatewayCall(endpoint, request, reply, { category: 'speech-to-text' })
       return answerByGateway(call, toRequest(prompt, body, files), (response) => {
         const { text } = response.result
         if (response_format === 'text') return reply.type('text/plain; charset=utf-8').send(text)
@@ -178,4 +177,4 @@ export const mediaRoutes = (app: App, server: ServerContext): void => {
       })
     },
   })
-}
+})

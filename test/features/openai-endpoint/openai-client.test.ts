@@ -1,9 +1,9 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { systemClock } from '../../../../src/infra/lib/system-clock.ts'
-import type { Clock } from '../../../../src/state/ports/clock.ts'
-import { type OpenAIServer, startOpenAIServer, vendorKey } from '../../../support/openai-api-server.ts'
-import { eventually } from '../test-server.ts'
+import { systemClock } from '../../../src/infra/lib/system-clock.ts'
+import type { Clock } from '../../../src/state/ports/clock.ts'
+import { eventually } from '../../app/http/test-server.ts'
+import { type OpenAIServer, startOpenAIServer, vendorKey } from '../../support/openai-api-server.ts'
 
 /** The official client, unmodified, over real HTTP. */
 
