@@ -5,10 +5,13 @@ import type { App, RouteServer } from '../routes/route.ts'
 /** The contract of features: docs/features.md. A feature is a folder; each of its files defines one thing, by its suffix. */
 
 /** Names what one service provides, with its type, so that a file can use it without importing the service. */
-export type Ref<Value> = { readonly id: string; readonly type?: Value }
+export type Ref<Value> = { readonly id: string; readonly type?: Value; readonly isOptional?: true }
 
 /** A handle; its id is that of the feature, a dot and a name, and the same everywhere. */
 export const defineRef = <Value>(id: string): Ref<Value> => ({ id })
+
+/** The handle in `needs` of a file that also works without it: null where nothing provides it. */
+export const optional = <Value>({ id }: Ref<Value>): Ref<Value | null> => ({ id, isOptional: true })
 
 /** What a file uses, by names of its own. */
 export type Needs = Readonly<Record<string, Ref<unknown>>>
