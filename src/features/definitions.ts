@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Sweep } from '../engine/sessions/retention-sweep.ts'
+import type { SealedTable } from '../infra/secrets/key-rotation.ts'
 import type { App, RouteServer } from '../routes/route.ts'
 
 /** The contract of features: docs/features.md. A feature is a folder; each of its files defines one thing, by its suffix. */
@@ -22,7 +23,13 @@ export type Needed<Given extends Needs> = {
 }
 
 /** `feature.ts`: the id, which is the name of the folder and permanent, and the tables that only this feature writes. */
-export type FeatureDefinition = { kind: 'feature'; id: string; tables: readonly string[] }
+export type FeatureDefinition = {
+  kind: 'feature'
+  id: string
+  tables: readonly string[]
+  /** Those of them that have secrets under the master key. */
+  sealed?: readonly SealedTable[]
+}
 
 /** `*.service.ts`: made once in each process, after what it needs. */
 export type ServiceDefinition<Given extends Needs = Needs, Value = unknown> = {

@@ -1,9 +1,9 @@
 import type { RouteServer } from '../../routes/route.ts'
-import { toEntry } from './runs.routes.ts'
 import { resolveBusinessId } from './plumbing/auth.ts'
 import { sendProblem } from './plumbing/error-responses.ts'
 import type { OpenResponses } from './plumbing/open-responses.ts'
 import { sendTexts } from './plumbing/sse.ts'
+import { toEntry } from './runs.routes.ts'
 
 /** What routes outside of this folder use of the server. */
 export const createRouteServer = (open: OpenResponses, keepAliveMs: number) =>
