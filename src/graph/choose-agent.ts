@@ -1,5 +1,5 @@
-import { MasonError } from '../../state/errors.ts'
-import type { Agents, RemoteAgent } from '../../state/ports/agents.ts'
+import { MasonError } from '../state/errors.ts'
+import type { Agents, RemoteAgent } from '../state/ports/agents.ts'
 
 /** The agent of a role: the one that is named, or the only one. Throws with their names. */
 export const chooseAgent = async (

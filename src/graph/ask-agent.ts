@@ -1,5 +1,5 @@
-import type { NodeContext } from '../../graph/definitions.ts'
-import type { AgentMessage, AgentReply } from '../../state/ports/agents.ts'
+import type { AgentMessage, AgentReply } from '../state/ports/agents.ts'
+import type { NodeContext } from './definitions.ts'
 
 type AskContext = Pick<NodeContext<never, 'agents'>, 'agents' | 'effect' | 'wait'>
 
