@@ -9,6 +9,7 @@ export const featureSources: readonly FeatureSource[] = [
       'agent-cards.routes.ts': () => import('../features/a2a/agent-cards.routes.ts'),
       'agent-cards.service.ts': () => import('../features/a2a/agent-cards.service.ts'),
       'agent-pushes.service.ts': () => import('../features/a2a/agent-pushes.service.ts'),
+      'call-agent.tool.ts': () => import('../features/a2a/call-agent.tool.ts'),
       'card-signing.service.ts': () => import('../features/a2a/card-signing.service.ts'),
       'feature.ts': () => import('../features/a2a/feature.ts'),
       'payment-agents.service.ts': () => import('../features/a2a/payment-agents.service.ts'),

@@ -44,12 +44,12 @@ import { createTextSimilarity } from '../memory/store/text-similarity.ts'
 import type { ModelCaller } from '../models/ports/model-ports.ts'
 import { createRunMandates } from '../payments/runs/run-mandates.ts'
 import { createRunPayments } from '../payments/runs/run-payments.ts'
-import { loadOwnParts } from '../project/load-project.ts'
 import { type OpenServices, openOwnServices } from '../project/own-services.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
+import type { FeatureServices } from '../state/ports/services.ts'
 import { createHttpAccess } from '../toolservers/http/http-access.ts'
 import { createAdminStores } from './admin-stores.ts'
 import type { BusinessApi, Runtime } from './api.ts'
@@ -57,6 +57,7 @@ import { actInBulk } from './bulk-actions.ts'
 import { createBusinessApi, createSubmissions, type Submissions } from './business-api.ts'
 import { checkHealth } from './check-health.ts'
 import { type Closers, createClosers } from './closers.ts'
+import { loadAllParts } from './load-all-parts.ts'
 import { type ModelRetryDelays, openModels } from './open-models.ts'
 import { createWebhookCheck, noAgents, openRuntimeFeatures } from './open-runtime-features.ts'
 import { createConsentApi, createPaymentsApi } from './payments-api.ts'
@@ -134,7 +135,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   addSettingSecrets(config, scrubber)
   const log = createScrubbedLog(options.log ?? silentLog, scrubber)
   const clock = options.clock ?? systemClock
-  const parts = await loadOwnParts(config.toolFolders, options.toolFolders)
+  const parts = await loadAllParts(config.toolFolders, options.toolFolders)
   const telemetry = await openTelemetry({ endpoint: config.otlpEndpoint, clock, log, ...options.traceDelays })
   // closed last, since everything else still ends its spans
   closers.add(() => telemetry.close())
@@ -205,8 +206,23 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const memoryParts = { database: workerDatabase, embedder, log, tracer, recall: config.recall }
   const similarityFor = createTextSimilarity(embedder)
   const outside = { egress, masterKeys: layer.masterKeys, scrubber }
-  /** The services of nodes and tools, made for each run; a new one is a line here. */
-  const builtIn: ServiceFactories = {
+  const checkWebhookAddress = createWebhookCheck((ref) => features.find(ref))
+  const features = await openRuntimeFeatures({
+    database,
+    workerDatabase,
+    log,
+    egress,
+    scrubber,
+    masterKeys: layer.masterKeys,
+    graph: () => graph,
+    models,
+    checkWebhookAddress,
+    address: { origin: toIssuer(config), publicUrl: config.publicUrl ?? null },
+    runsOf: (businessId) => of(businessId),
+  })
+  for (const counter of await features.loadCounters()) metrics.addCounter(counter)
+  /** The services of nodes and tools, made for each run; a new one of the core is a line here. */
+  const ofCore: Omit<ServiceFactories, keyof FeatureServices> = {
     models: (run) => modelsFor(toCaller(run)),
     embeddings: (run) => similarityFor(toCaller(run)),
     clock: () => clock,
@@ -228,6 +244,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       )
     },
   }
+  const builtIn = { ...ofCore, ...(await features.loadRunServices(Object.keys(ofCore))) }
   const own = await openOwnServices(options.setup, log, Object.keys(builtIn))
   closers.add(own.close)
   const services = { ...builtIn, ...own.factories }
@@ -235,8 +252,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const queueCaps = createQueueCaps(database, clock, config.quotas.queuedRuns)
   const quotas = createQuotas(database, config.quotas, clock)
   const pollPermits = createPollPermits()
-  // features start below, before any run is submitted
-  const checkWebhookAddress = createWebhookCheck((ref) => features.find(ref))
   const apiParts = {
     checkWebhookAddress,
     database,
@@ -272,20 +287,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     queueSecrets: config.queueSecrets,
     of: (businessId) => openBusiness(businessId).submissions.ofJobs,
   })
-  const features = await openRuntimeFeatures({
-    database,
-    workerDatabase,
-    log,
-    egress,
-    scrubber,
-    masterKeys: layer.masterKeys,
-    graph,
-    models,
-    checkWebhookAddress,
-    address: { origin: toIssuer(config), publicUrl: config.publicUrl ?? null },
-    runsOf: of,
-  })
-  for (const counter of await features.loadCounters()) metrics.addCounter(counter)
   const startMemoryWork = (): void => {
     if (options.memory === 'off') return
     const work = startMemoryWorker({
