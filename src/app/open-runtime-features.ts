@@ -1,5 +1,6 @@
-import { toPushBody, toPushHeaders } from '../a2a/push/agent-pushes.ts'
 import type { Spender } from '../accounts/budget-checks.ts'
+import type { BusinessRuns } from '../engine/runs/business-runs.ts'
+import { pollJobNow } from '../engine/runs/waits.ts'
 import * as core from '../features/core.ref.ts'
 import type { Ref } from '../features/definitions.ts'
 import { type Features, openFeatures, provide } from '../features/load-features.ts'
@@ -10,8 +11,13 @@ import type { Egress } from '../infra/egress/egress-port.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
+import { sealForExecutor } from '../payments/keys/sealed-texts.ts'
+import { findMandateProblem } from '../payments/mandates/v1/message-mandates.ts'
+import { isMasonError, MasonError } from '../state/errors.ts'
+import type { Agents } from '../state/ports/agents.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
+import type { Sql } from '../state/ports/sql.ts'
 import { createFieldsError } from '../state/resource-schema.ts'
 import { featureSources } from './features.generated.ts'
 
@@ -28,7 +34,8 @@ type CoreParts = {
   modelGateway: ModelGateway
   checkBudgets(spender: Spender): Promise<void>
   checkWebhookAddress: core.CheckWebhookAddress
-  submit: core.RunSubmission['submit']
+  address: core.ServerAddress
+  runsOf(businessId: string): BusinessRuns
 }
 
 /** Opens the features of this process with what the core provides. */
@@ -40,16 +47,25 @@ export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
     provide(core.egressRef, parts.egress),
     provide(core.masterKeysRef, parts.masterKeys),
     provide(core.scrubberRef, parts.scrubber),
-    provide(core.pushFormatRef, { toBody: toPushBody, toHeaders: toPushHeaders }),
     provide(core.modelGatewayRef, parts.modelGateway),
     provide(core.budgetCheckRef, parts.checkBudgets),
+    provide(core.serverAddressRef, parts.address),
+    provide(core.businessRunsRef, parts.runsOf),
+    provide(core.jobPollRef, async (refId) => void (await pollJobNow(parts.database, refId))),
+    provide(core.sealForExecutorRef, (text, purpose) =>
+      sealForExecutor(parts.database, text, purpose).catch((error: unknown) => {
+        if (isMasonError(error, 'secret_unreadable')) return null
+        throw error
+      }),
+    ),
+    provide(core.mandateProblemRef, findMandateProblem),
     provide(core.runSubmissionRef, {
       async check(businessId, request) {
         checkRequestNames(request, parts.graph(), parts.models)
         if (request.webhook_url !== undefined)
           await parts.checkWebhookAddress(businessId, request.webhook_url, 'webhook_url')
       },
-      submit: parts.submit,
+      submit: (businessId, ...submission) => parts.runsOf(businessId).submit(...submission),
     }),
   ])
 
@@ -64,7 +80,21 @@ export const createWebhookCheck =
   }
 
 /** How many messages to webhooks were given up; 0 without the feature that sends them. */
-export const createDeadWebhookCount =
-  ({ find }: Pick<Features, 'find'>) =>
-  async (): Promise<number> =>
-    (await find(core.deadWebhooksRef)?.()) ?? 0
+export const countDeadWebhooks = async ({ find }: Pick<Features, 'find'>): Promise<number> =>
+  (await find(core.deadWebhooksRef)?.()) ?? 0
+
+const refuse = (): never => {
+  throw new MasonError('not_found', 'this server has no client for other agents', {
+    remedy: 'run it with the feature that has one',
+  })
+}
+const noAgents: Agents = {
+  list: async () => [],
+  send: async () => refuse(),
+  wait: refuse,
+  read: refuse,
+}
+
+/** The other agents that a run may call; none without the feature for them. */
+export const findAgents = ({ find }: Pick<Features, 'find'>, sql: Sql, businessId: string): Agents =>
+  find(core.runAgentsRef)?.(sql, businessId) ?? noAgents

@@ -1,5 +1,3 @@
-import { createRunAgents } from '../a2a/client/run-agents.ts'
-import { createAgentPushes } from '../a2a/push/agent-pushes.ts'
 import { ensureBusiness } from '../accounts/businesses.ts'
 import { createOperators } from '../accounts/operators.ts'
 import { createQuotas } from '../accounts/quotas.ts'
@@ -13,9 +11,9 @@ import { createIntake } from '../engine/runs/intake-batches.ts'
 import { createQueueCaps } from '../engine/runs/queue-caps.ts'
 import type { ServiceFactories } from '../engine/runs/run-services.ts'
 import type { RunEnd } from '../engine/runs/settlement.ts'
-import { pollJobNow } from '../engine/runs/waits.ts'
 import { startRunWorker } from '../engine/worker/start-worker.ts'
 import type { WorkerOptions } from '../engine/worker/worker.ts'
+import { secretsChangedRef } from '../features/core.ref.ts'
 import { createFileService } from '../files/run-files.ts'
 import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
 import { buildGraph } from '../graph/build.ts'
@@ -60,7 +58,12 @@ import { checkHealth } from './check-health.ts'
 import { type Closers, createClosers } from './closers.ts'
 import { loadAllParts } from './load-all-parts.ts'
 import { type ModelRetryDelays, openModels } from './open-models.ts'
-import { createDeadWebhookCount, createWebhookCheck, openRuntimeFeatures } from './open-runtime-features.ts'
+import {
+  countDeadWebhooks,
+  createWebhookCheck,
+  findAgents,
+  openRuntimeFeatures,
+} from './open-runtime-features.ts'
 import { createConsentApi, createPaymentsApi } from './payments-api.ts'
 
 /**
@@ -206,8 +209,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const { embedder } = layer
   const memoryParts = { database: workerDatabase, embedder, log, tracer, recall: config.recall }
   const similarityFor = createTextSimilarity(embedder)
-  const publicUrl = config.publicUrl ?? null
-  const outside = { egress, masterKeys: layer.masterKeys, scrubber, publicUrl }
   const checkWebhookAddress = createWebhookCheck((ref) => features.find(ref))
   const features = await openRuntimeFeatures({
     database,
@@ -221,7 +222,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     modelGateway: layer.service,
     checkBudgets: (spender) => layer.budgets.check(spender),
     checkWebhookAddress,
-    submit: (businessId, ...submission) => of(businessId).submit(...submission),
+    address: { origin: toIssuer(config), publicUrl: config.publicUrl ?? null },
+    runsOf: (businessId) => of(businessId),
   })
   for (const counter of await features.loadCounters()) metrics.addCounter(counter)
   /** The services of nodes and tools, made for each run; a new one of the core is a line here. */
@@ -236,7 +238,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     users: ({ tenant }, sql) => createUserProfiles(sql, tenant),
     payments: (run, sql) => createRunPayments(sql, run, toIssuer(config)),
     mandates: (run, sql) => createRunMandates(sql, run, toIssuer(config)),
-    agents: (run, sql) => createRunAgents(outside, sql, run.tenant),
+    agents: (run, sql) => findAgents(features, sql, run.tenant),
     memories: (run) => {
       const runModels = modelsFor(toCaller(run))
       return createRunMemories(
@@ -317,10 +319,11 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       tokens,
       operators,
       auditing,
-      outside,
+      masterKeys: layer.masterKeys,
+      afterSecrets: async (businessId) => features.find(secretsChangedRef)?.(businessId),
       clock,
       readBacklog,
-      countDeadWebhooks: createDeadWebhookCount(features),
+      countDeadWebhooks: () => countDeadWebhooks(features),
       of,
     }),
     payments: createPaymentsApi(database, clock, feed.publishPaymentWork),
@@ -335,13 +338,11 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
           },
         )
       const { startPayments } = await import('./payments.ts')
-      const parts = { database: payments, egress, queues, hints, clock, log, scrubber }
+      const parts = { database: payments, egress, queues, hints, clock, log, scrubber, features }
       const executor = await startPayments(config, parts)
       closers.add(() => executor.stop())
     },
     features,
-    agentPushes: createAgentPushes(database, layer.masterKeys, checkWebhookAddress),
-    receiveAgentPush: async (id) => void (await pollJobNow(database, id)),
     publicOrigin: toIssuer(config),
     consent: createConsentApi(database, config.publicUrl ?? null, feed.publishPaymentWork),
     health: () => checkHealth(database, queues),

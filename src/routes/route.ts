@@ -9,6 +9,7 @@ import type {
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { ZodType } from 'zod'
 import type { TokenRole } from '../accounts/account-schemas.ts'
+import type { RunEntry } from '../state/ports/tracer.ts'
 import type { ProblemCode } from './problems.ts'
 
 /**
@@ -87,9 +88,10 @@ export type App = FastifyInstance<
 /** What a route knows of the server. */
 export type RouteServer = {
   open: {
-    closing: boolean
-    /** Aborts when the client disconnects or the server closes. */
+    /** Aborts when the client disconnects or the server closes. Call `release` when the work is done. */
     abortSignal(response: ServerResponse): { signal: AbortSignal; release(): void }
+    /** Whether the server is closing. */
+    readonly closing: boolean
   }
   /** Between two comments on a stream of events. */
   keepAliveMs: number
@@ -97,6 +99,16 @@ export type RouteServer = {
   maxWaitMs: number
   /** The business that a request acts for, and its token, if it has one of a business. */
   callerOf(request: FastifyRequest): { business_id: string; token_id: string | null }
+  /** The business that the path of a request names. Throws `forbidden` for another one than the caller's. */
+  readBusinessId(request: FastifyRequest, named: { business_id: string }): string
+  /** The caller of a request: the id of its token, else the kind of caller that it is. */
+  nameCaller(request: FastifyRequest): string
+  /** Where a run that a request starts came from, for its trace. */
+  toEntry(request: FastifyRequest, reply: FastifyReply): RunEntry
+  /** Sends the problem of an error, for a route whose error handler has no other answer. */
+  sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void
   /** Takes over the reply for a stream of events, which ends with the rights of its caller. */
   startStream(reply: FastifyReply): ServerResponse
+  /** Sends server-sent events that are formatted, until they end, the client disconnects or the server closes. */
+  sendTexts(reply: FastifyReply, events: (signal: AbortSignal) => AsyncIterable<string>): Promise<void>
 }

@@ -305,7 +305,6 @@ export const createFakeRuntime = (): FakeRuntime => {
     },
     consent: { passkeys: {} } as unknown as Runtime['consent'],
     intake: {} as unknown as Runtime['intake'],
-    receiveAgentPush: async () => undefined,
     countRequest: async () => undefined,
     payments: {
       signingKeys: async () => [],
@@ -327,7 +326,6 @@ export const createFakeRuntime = (): FakeRuntime => {
       addRoutes: (app, server) =>
         addFeatureRoutes(featureSources, app, server, (id) => coreServices[id] ?? {}),
     },
-    agentPushes: {} as Runtime['agentPushes'],
     publicOrigin: 'http://localhost:8080',
     admin: {
       ...{ tokens: {}, users: {} },
