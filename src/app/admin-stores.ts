@@ -55,8 +55,8 @@ export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
   return {
     businesses: {
       ...businesses,
-      async change(id, change) {
-        const changed = await businesses.change(id, change)
+      async change(scope, id, change) {
+        const changed = await businesses.change(scope, id, change)
         if (changed && change.secrets !== undefined) await remoteAgents.reseal(id)
         return changed
       },

@@ -1,5 +1,5 @@
 import { type ZodObject, type ZodType, z } from 'zod'
-import type { ResourceScope, ResourceStore } from '../models/registry/resource-store.ts'
+import type { ResourceScope, ResourceStore } from '../infra/resources/resource-store.ts'
 import { MasonError } from '../state/errors.ts'
 import { idSchema } from '../state/run-request.ts'
 import { omitUndefined, pageSchema, plainPageQuery } from './parameters.ts'

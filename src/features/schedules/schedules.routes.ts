@@ -1,4 +1,4 @@
-import type { ResourceScope } from '../../models/registry/resource-store.ts'
+import type { ResourceScope } from '../../infra/resources/resource-store.ts'
 import { businessQuery } from '../../routes/parameters.ts'
 import { actionRoute, resourceRoutes } from '../../routes/resource-routes.ts'
 import { admittedRunSchema } from '../../state/run-view.ts'
