@@ -1,33 +1,27 @@
-import { randomBytes } from 'node:crypto'
-import { ensureBusiness } from '../../accounts/businesses.ts'
+import { ofBusiness } from '../../accounts/businesses.ts'
 import type { AdmittedRun } from '../../engine/runs/admission.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
-import { cutJson, isLongJson, readPage, truncatedColumn } from '../../infra/database/pagination.ts'
 import { findNextTime } from '../../infra/lib/planned-times.ts'
+import {
+  createResourceStore,
+  type ResourceRow,
+  type ResourceScope,
+} from '../../infra/resources/resource-store.ts'
 import { toMasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { createFieldsError, type FieldError } from '../../state/resource-schema.ts'
-import type { Page } from '../../state/run-view.ts'
-import type { ScheduleChange, ScheduledRequest, ScheduleInput, ScheduleView } from './schedule-schemas.ts'
+import {
+  type ScheduleChange,
+  type ScheduledRequest,
+  type ScheduleInput,
+  type ScheduleView,
+  scheduleSchemas,
+} from './schedule-schemas.ts'
 
-type Times = 'at' | 'next_at' | 'last_planned_at'
-type ScheduleRow = Omit<ScheduleView, Times | 'created_at' | 'updated_at'> &
-  Record<Times, Date | null> &
-  Record<'created_at' | 'updated_at', Date>
+type Row = ResourceRow & ScheduleView & { claims: number }
+/** `status`: what it becomes; a new timing makes it active, unless it is paused. */
+type Change = ScheduleChange & { status?: 'active' | 'paused' }
 type Timing = Pick<ScheduleInput, 'cron' | 'at' | 'time_zone'>
-
-const plainColumns = `schedule_id AS id, tenant AS business_id, name, cron, at, time_zone, catch_up, status, next_at, last_planned_at,
-  last_run_id, last_error, created_at, updated_at`
-const columns = `${plainColumns}, request`
-
-const toView = (row: ScheduleRow): ScheduleView => ({
-  ...row,
-  at: row.at?.toISOString() ?? null,
-  next_at: row.next_at?.toISOString() ?? null,
-  last_planned_at: row.last_planned_at?.toISOString() ?? null,
-  created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString(),
-})
 
 /** The first planned time by the clock of the database, in ISO 8601. Throws `invalid_request` where there is none. */
 const planFirst = async (sql: Sql, { cron, at, time_zone }: Timing): Promise<string> => {
@@ -51,8 +45,37 @@ export type ScheduleParts = {
   submit(businessId: string, request: ScheduledRequest): Promise<AdmittedRun>
 }
 
-/** The schedules of businesses, for admins; each acts for one of them. Null or false: there is none of this id. */
+/** The schedules of businesses, for admins; each is of one of them. */
 export const createSchedules = ({ database, submit, ...parts }: ScheduleParts) => {
+  const store = createResourceStore<Row, ScheduleInput, Change, ScheduleView>(
+    { database },
+    {
+      ...ofBusiness,
+      defaults: { business_id: 'default' },
+      asBusiness: true,
+      name: 'schedule',
+      prefix: 'sch',
+      table: 'schedules',
+      idColumn: 'schedule_id',
+      input: scheduleSchemas.input,
+      shown: ['status', 'next_at', 'last_planned_at', 'last_run_id', 'last_error'],
+      json: ['request'],
+      columns: 't.claims',
+      toValues: async (input, { before, change }, sql) => {
+        if (!before || !change) return toPlan(await planFirst(sql, input))
+        const isTimed = ['cron', 'at', 'time_zone'].some((name) => name in change)
+        const status = change.status ?? (before.status === 'paused' ? 'paused' : 'active')
+        const isPlanned = status === 'active' && (isTimed || before.status === 'paused')
+        // also of a paused one it is checked that the new timing has a future
+        const planned = isTimed || isPlanned ? await planFirst(sql, input) : before.next_at
+        return {
+          ...toPlan(status === 'active' ? planned : null),
+          ...(status === 'paused' && { status }),
+          claims: before.claims + 1,
+        }
+      },
+    },
+  )
   const checkRequest = async (businessId: string, request: ScheduledRequest): Promise<void> => {
     try {
       await parts.checkRequest(businessId, request)
@@ -62,121 +85,35 @@ export const createSchedules = ({ database, submit, ...parts }: ScheduleParts) =
       throw createFieldsError(...errors.map((one) => ({ ...one, pointer: `/request${one.pointer}` })))
     }
   }
-  const readOne = async (
-    sql: Sql,
-    businessId: string,
-    id: string,
-    lock = '',
-  ): Promise<ScheduleView | null> => {
-    const row = await queryOne<ScheduleRow>(
-      sql,
-      `SELECT ${columns} FROM schedules WHERE tenant = $1 AND schedule_id = $2 ${lock}`,
-      [businessId, id],
-    )
-    return row && toView(row)
-  }
-  const get = (businessId: string, id: string): Promise<ScheduleView | null> =>
-    database.asBusiness(businessId, (sql) => readOne(sql, businessId, id))
-
-  /** `status`: what it becomes; a new timing makes it active, unless it is paused. */
-  const change = (
-    businessId: string,
-    id: string,
-    { status, ...fields }: ScheduleChange & { status?: 'active' | 'paused' },
-  ): Promise<ScheduleView | null> =>
-    database.asBusiness(businessId, async (sql) => {
-      const before = await readOne(sql, businessId, id, 'FOR UPDATE')
-      if (!before) return null
-      const after = { ...before, ...fields } as ScheduleView
-      if (fields.request) await checkRequest(businessId, fields.request)
-      const isTimed = ['cron', 'at', 'time_zone'].some((name) => name in fields)
-      const targetStatus = status ?? (before.status === 'paused' ? 'paused' : 'active')
-      const isPlanned = targetStatus === 'active' && (isTimed || before.status === 'paused')
-      // also of a paused one it is checked that the new timing has a future
-      const planned = isTimed || isPlanned ? await planFirst(sql, after) : before.next_at
-      const next = targetStatus === 'active' ? planned : null
-      await sql.query(
-        `UPDATE schedules SET name = $name, cron = $cron, at = $at, time_zone = $time_zone, catch_up = $catch_up,
-           request = $request::json, claims = claims + 1, next_at = $next, try_at = $next, updated_at = clock_timestamp(),
-           status = CASE WHEN $targetStatus::text = 'paused' THEN 'paused' WHEN $next::timestamptz IS NULL THEN 'ended' ELSE 'active' END
-         WHERE tenant = $businessId AND schedule_id = $id`,
-        {
-          businessId,
-          id,
-          name: after.name,
-          cron: after.cron,
-          at: after.at,
-          time_zone: after.time_zone,
-          catch_up: after.catch_up,
-          request: JSON.stringify(after.request),
-          next,
-          targetStatus,
-        },
-      )
-      return readOne(sql, businessId, id)
-    })
 
   return {
-    get,
-    change: (businessId: string, id: string, fields: ScheduleChange) => change(businessId, id, fields),
-    pause: (businessId: string, id: string) => change(businessId, id, { status: 'paused' }),
+    ...store,
+    // its statements are none of the transaction, which the embedded database would wait for
+    async create(scope: ResourceScope, input: ScheduleInput): Promise<ScheduleView> {
+      await checkRequest(input.business_id, input.request)
+      return store.create(scope, input)
+    },
+    async change(scope: ResourceScope, id: string, change: ScheduleChange): Promise<ScheduleView | null> {
+      const before = change.request && (await store.get(scope, id))
+      if (change.request && before) await checkRequest(before.business_id, change.request)
+      return store.change(scope, id, change)
+    },
+    pause: (scope: ResourceScope, id: string) => store.change(scope, id, { status: 'paused' }),
     /** What was planned while it was paused is not fired. Throws `invalid_request` where no planned time is left. */
-    resume: (businessId: string, id: string) => change(businessId, id, { status: 'active' }),
-    async create({ business_id, ...input }: ScheduleInput): Promise<ScheduleView> {
-      await ensureBusiness(database, business_id)
-      await checkRequest(business_id, input.request)
-      return database.asBusiness(business_id, async (sql) => {
-        const next = await planFirst(sql, input)
-        const row = await queryOne<ScheduleRow>(
-          sql,
-          `INSERT INTO schedules (tenant, schedule_id, name, cron, at, time_zone, catch_up, request, next_at, try_at)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8::json, $9, $9) RETURNING ${columns}`,
-          [
-            business_id,
-            `sch_${randomBytes(16).toString('hex')}`,
-            input.name,
-            input.cron,
-            input.at,
-            input.time_zone,
-            input.catch_up,
-            JSON.stringify(input.request),
-            next,
-          ],
-        )
-        return toView(row as ScheduleRow)
-      })
+    resume: (scope: ResourceScope, id: string) => store.change(scope, id, { status: 'active' }),
+    /** Submits its request now, whatever is planned. Throws what submitting throws. Null: there is none of this id. */
+    async run(scope: ResourceScope, id: string): Promise<AdmittedRun | null> {
+      const schedule = await store.get(scope, id)
+      return schedule && submit(schedule.business_id, schedule.request as ScheduledRequest)
     },
-    remove: (businessId: string, id: string): Promise<boolean> =>
-      database.asBusiness(businessId, async (sql) => {
-        const { rows } = await sql.query(
-          'DELETE FROM schedules WHERE tenant = $1 AND schedule_id = $2 RETURNING schedule_id',
-          [businessId, id],
-        )
-        return rows.length > 0
-      }),
-    /** Submits its request now, whatever is planned. Throws what submitting throws. */
-    async run(businessId: string, id: string): Promise<AdmittedRun | null> {
-      const schedule = await get(businessId, id)
-      return schedule && submit(businessId, schedule.request as ScheduledRequest)
-    },
-    list: (businessId: string, page: { limit: number; cursor?: string }): Promise<Page<ScheduleView>> =>
-      database.asBusiness(businessId, (sql) =>
-        readPage<ScheduleRow, ScheduleView>(
-          sql,
-          {
-            select: `${plainColumns}, ${cutJson('request')} AS request, ${truncatedColumn({ request: isLongJson('request') })}`,
-            from: 'schedules',
-            where: 'tenant = $1',
-            values: [businessId],
-            at: 'created_at',
-            id: 'schedule_id',
-          },
-          page,
-          toView,
-        ),
-      ),
   }
 }
+
+const toPlan = (next: string | null) => ({
+  status: next === null ? 'ended' : 'active',
+  next_at: next,
+  try_at: next,
+})
 
 /** See `createSchedules`. */
 export type Schedules = ReturnType<typeof createSchedules>

@@ -1,4 +1,3 @@
-import type { ResourceScope } from '../../infra/resources/resource-store.ts'
 import { businessQuery } from '../../routes/parameters.ts'
 import { actionRoute, resourceRoutes } from '../../routes/resource-routes.ts'
 import { admittedRunSchema } from '../../state/run-view.ts'
@@ -28,35 +27,27 @@ export default defineRoutes({
         change: 'Changes a schedule; absent fields stay unchanged, null clears cron and at',
         remove: 'Deletes a schedule; its runs stay',
       },
-      store: () => ({
-        list: (scope, page) => store.list(readBusinessId(scope), page),
-        create: (_, input) => store.create(input),
-        get: (scope, id) => store.get(readBusinessId(scope), id),
-        change: (scope, id, change) => store.change(readBusinessId(scope), id, change),
-        remove: (scope, id) => store.remove(readBusinessId(scope), id),
-      }),
+      store: () => store,
     })
     actionRoute(app, server, schedules, {
       name: 'pause',
       summary: 'Pauses a schedule',
       response: scheduleSchemas.view,
-      run: (scope, id) => store.pause(readBusinessId(scope), id),
+      run: store.pause,
     })
     actionRoute(app, server, schedules, {
       name: 'resume',
       summary: 'Resumes a schedule; what was planned meanwhile is not fired',
       response: scheduleSchemas.view,
       problems: ['invalid_request'],
-      run: (scope, id) => store.resume(readBusinessId(scope), id),
+      run: store.resume,
     })
     actionRoute(app, server, schedules, {
       name: 'run',
       summary: 'Submits the request of a schedule now, whatever is planned',
       response: admittedRunSchema,
       problems: ['invalid_request', 'too_many_requests', 'budget_exhausted', 'session_of_another_user'],
-      run: (scope, id) => store.run(readBusinessId(scope), id),
+      run: store.run,
     })
   },
 })
-
-const readBusinessId = ({ business_id = 'default' }: ResourceScope): string => business_id
