@@ -16,7 +16,16 @@ type OfKind<Name extends Kind> = Extract<Definition, { kind: Name }>
 /** One definition with the file that has it. */
 type Loaded<Name extends Kind> = { file: string; definition: OfKind<Name> }
 
-const kinds: readonly Kind[] = ['feature', 'service', 'routes', 'loop', 'metrics', 'retention', 'command']
+const kinds: readonly Kind[] = [
+  'feature',
+  'service',
+  'routes',
+  'resource',
+  'loop',
+  'metrics',
+  'retention',
+  'command',
+]
 
 const refuse = (message: string, remedy: string): MasonError =>
   new MasonError('invalid_settings', message, { remedy })
@@ -59,6 +68,14 @@ export const loadKind = async <Name extends Kind>(
     }),
   )
 }
+
+/** Loads what adds routes. */
+export const loadRoutes = async (
+  sources: readonly FeatureSource[],
+): Promise<(Loaded<'routes'> | Loaded<'resource'>)[]> => [
+  ...(await loadKind(sources, 'resource')),
+  ...(await loadKind(sources, 'routes')),
+]
 
 /** The features, each with the folder that has it. Throws where two have one id, or a folder has no feature.ts. */
 export const loadFeatures = async (sources: readonly FeatureSource[]): Promise<Loaded<'feature'>[]> => {
@@ -188,6 +205,6 @@ export const addFeatureRoutes = async (
   server: RouteServer,
   read: Reader,
 ): Promise<void> => {
-  for (const { file, definition } of await loadKind(sources, 'routes'))
+  for (const { file, definition } of await loadRoutes(sources))
     definition.add(app, resolveNeeds(file, definition.needs, read), server)
 }

@@ -8,7 +8,7 @@ test('each feature is listed with the routes, loops and metrics of its files, an
   for (const [at, { files }] of featureSources.entries()) {
     const has = (suffix: string) => Object.keys(files).some((file) => file.endsWith(suffix))
     const { routes = [], loops = [], metrics = [], commands = [] } = features[at] ?? {}
-    expect(routes.length > 0).toBe(has('.routes.ts'))
+    expect(routes.length > 0).toBe(has('.routes.ts') || has('.resource.ts'))
     expect(routes.filter((route) => !/^(GET|POST|PUT|PATCH|DELETE) \//.test(route))).toEqual([])
     expect([loops, metrics, commands].map((names) => names.length > 0)).toEqual(
       ['.loop.ts', '.metrics.ts', '.command.ts'].map(has),
