@@ -134,8 +134,6 @@ export const userSchemas = {
   view: userViewSchema,
 }
 
-/** See `quotasSchema`. */
-export type QuotaChanges = Partial<z.infer<typeof quotasSchema>>
 /** See `businessInputSchema`. */
 export type BusinessInput = z.infer<typeof businessInputSchema>
 /** See `businessChangeSchema`. */
@@ -152,5 +150,7 @@ export type TokenView = z.infer<typeof tokenViewSchema>
 export type NewToken = z.infer<typeof newTokenSchema>
 /** See `userInputSchema`. */
 export type UserInput = z.infer<typeof userInputSchema>
+/** See `userChangeSchema`. */
+export type UserChange = z.infer<typeof userChangeSchema>
 /** See `userViewSchema`. */
 export type UserView = z.infer<typeof userViewSchema>

@@ -3,7 +3,7 @@ import { type PageRequest, readPage } from '../infra/database/pagination.ts'
 import type { Page } from '../state/run-view.ts'
 import type { AuditFilter, AuditView } from './audit-schemas.ts'
 
-type AuditRow = Omit<AuditView, 'at'> & { made_at: Date }
+type AuditRow = Omit<AuditView, 'at'> & { at: Date }
 
 const filters = ['token_id', 'operation', 'resource_id', 'business_id', 'request_id'] as const
 
@@ -26,7 +26,7 @@ export const listAudit = (
     database,
     {
       select:
-        'audit_id AS id, at AS made_at, token_id, token_label, address, request_id, operation, resource, resource_id, business_id, fields',
+        'audit_id AS id, at, token_id, token_label, address, request_id, operation, resource, resource_id, business_id, fields',
       from: 'audit_log',
       where: conditions.join(' AND ') || 'true',
       values,
@@ -34,6 +34,6 @@ export const listAudit = (
       id: 'audit_id',
     },
     filter,
-    ({ made_at, ...row }: AuditRow) => ({ ...row, at: made_at.toISOString() }),
+    ({ at, ...row }: AuditRow) => ({ ...row, at: at.toISOString() }),
   )
 }

@@ -17,6 +17,7 @@ export const newOperatorSchema = operatorViewSchema.extend({ token: z.string() }
 export type OperatorInput = z.infer<typeof operatorInputSchema>
 export type OperatorView = z.infer<typeof operatorViewSchema>
 export type NewOperator = z.infer<typeof newOperatorSchema>
+export type OperatorChange = z.infer<typeof operatorSchemas.change>
 
 /** A change by an admin. */
 export const auditViewSchema = z.strictObject({

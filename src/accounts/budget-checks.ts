@@ -3,7 +3,7 @@ import { type Database, queryOne } from '../infra/database/database.ts'
 import { toMoney } from '../infra/lib/money.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
-import { type BudgetRow, budgetColumns, budgetTables, findResets } from './budgets.ts'
+import { type BudgetRow, findResets, selectBudgets } from './budgets.ts'
 import { createSharedCounter, type SharedCount, toMinuteStatement } from './shared-counter.ts'
 
 /** Who spends. The token of a run is the one that submitted it. */
@@ -22,7 +22,7 @@ const cacheMs = 1000
 const maxSubjects = 1000
 
 const listStatement = `
-  SELECT ${budgetColumns} FROM ${budgetTables} WHERE b.tenant = $1 AND b.subject = ANY (ARRAY['business', 'user:' || $2::text,
+  ${selectBudgets} WHERE t.tenant = $1 AND t.subject = ANY (ARRAY['business', 'user:' || $2::text,
     'token:' || COALESCE($3::text, (SELECT q.token_id FROM run_requests q WHERE q.tenant = $1 AND q.run_id = $4::text))])`
 
 const countStatement = toMinuteStatement(
@@ -145,7 +145,7 @@ const createBudgetError = ({ budget, limit, resetsAt }: ReachedBudget): MasonErr
   const span = limit === 'daily_cost' ? 'day' : 'month'
   const max = toMoney(budget[limit] ?? '0')
   const what = `allows ${max} ${currency} a ${span}, ${spent} are spent, and it resets at ${resetsAt.toISOString()}`
-  return createError(budget, limit, what, (resetsAt.getTime() - now.getTime()) / 1000)
+  return createError(budget, limit, what, (resetsAt.getTime() - new Date(now).getTime()) / 1000)
 }
 
 const createRequestsError = (budget: BudgetRow, leftS: number): MasonError =>

@@ -1,15 +1,16 @@
 import { type Database, queryOne } from '../infra/database/database.ts'
-import { readPage } from '../infra/database/pagination.ts'
+import {
+  createResourceStore,
+  type ResourceRow,
+  type ResourceScope,
+} from '../infra/resources/resource-store.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import { createFieldsError, toPointer } from '../state/resource-schema.ts'
-import type { Page } from '../state/run-view.ts'
-import type { BusinessChange, BusinessInput, BusinessView, QuotaChanges } from './account-schemas.ts'
+import type { BusinessChange, BusinessInput, BusinessView } from './account-schemas.ts'
 import { changeBusinessSecrets } from './business-secrets.ts'
 import { listSecretNames } from './http-hosts.ts'
-
-type BusinessRow = Omit<BusinessView, 'created_at'> & { created_at: Date }
 
 /** The columns of the quotas. */
 const quotaColumns = {
@@ -17,45 +18,29 @@ const quotaColumns = {
   queued_runs: 'quota_queued_runs',
   running_runs: 'max_concurrency',
   requests_per_minute: 'quota_requests_per_minute',
-} satisfies Record<keyof QuotaChanges, string>
+} satisfies Record<keyof BusinessView['quotas'], string>
+const quotas = Object.entries(quotaColumns) as [keyof BusinessView['quotas'], string][]
 
-const joinQuotas = (toSql: (name: string, column: string) => string): string =>
-  Object.entries(quotaColumns)
-    .map(([name, column]) => toSql(name, column))
-    .join(', ')
-
-const columns = `b.tenant AS id, learning, recall, created_at, json_build_object(${joinQuotas((name, column) => `'${name}', ${column}`)}) AS quotas,
-  http_hosts, COALESCE((SELECT names FROM business_secrets s WHERE s.tenant = b.tenant), '{}') AS secrets`
-
-/** Null for each: the defaults. */
-const noQuotas = Object.fromEntries(Object.keys(quotaColumns).map((name) => [name, null]))
-
-/** Sets the quotas that the JSON of $3 has; null is the default. */
-const setQuotasSql = joinQuotas(
-  (name, column) =>
-    `${column} = CASE WHEN $3::jsonb ? '${name}' THEN ($3::jsonb->>'${name}')::bigint ELSE ${column} END`,
-)
-
-const toBusinessView = ({ created_at, ...row }: BusinessRow): BusinessView => ({
-  ...row,
-  created_at: created_at.toISOString(),
-})
-
-const readBusiness = async (sql: Sql, id: string): Promise<BusinessView | null> => {
-  const row = await queryOne<BusinessRow>(sql, `SELECT ${columns} FROM businesses b WHERE b.tenant = $1`, [
-    id,
-  ])
-  return row && toBusinessView(row)
+/** Inserts the row of a business that a token, a user, a grant or a trusted producer named, unless it exists. */
+export const ensureBusiness = async (sql: Sql, businessId: string): Promise<void> => {
+  await sql.query('INSERT INTO businesses (tenant) VALUES ($1) ON CONFLICT (tenant) DO NOTHING', [businessId])
 }
 
-/** The business as it was just written. Throws `invalid_request` where a header names a secret that it does not have. */
-const readChecked = async (sql: Sql, id: string): Promise<BusinessView> => {
-  const business = await readBusiness(sql, id)
-  if (!business) throw new MasonError('internal', `business "${id}" was written and cannot be read`)
-  const errors = business.http_hosts.flatMap(({ headers }, index) =>
+/** What the resources of a business have: its column, and its row, which the first one creates. */
+export const ofBusiness = {
+  fixed: { business_id: 'tenant' },
+  prepare: (database: Database, { business_id = '' }: ResourceScope): Promise<void> =>
+    ensureBusiness(database, business_id),
+}
+
+/** Throws `invalid_request` where a header names a secret that the business does not have. */
+const checkSecretNames = async (sql: Sql, id: string, hosts: BusinessView['http_hosts']): Promise<void> => {
+  const text = 'SELECT names FROM business_secrets WHERE tenant = $1'
+  const names = (await queryOne<{ names: string[] }>(sql, text, [id]))?.names ?? []
+  const errors = hosts.flatMap(({ headers }, index) =>
     Object.entries(headers).flatMap(([header, value]) =>
       listSecretNames(value)
-        .filter((name) => !business.secrets.includes(name))
+        .filter((name) => !names.includes(name))
         .map((name) => ({
           pointer: toPointer(['http_hosts', index, 'headers', header]),
           detail: `names the secret "${name}", which the business does not have; set it in \`secrets\` first`,
@@ -63,69 +48,60 @@ const readChecked = async (sql: Sql, id: string): Promise<BusinessView> => {
     ),
   )
   if (errors.length > 0) throw createFieldsError(...errors)
-  return business
 }
 
-/** Inserts the row of a business that a token, a user, a grant or a trusted producer named, unless it exists. */
-export const ensureBusiness = async (sql: Sql, businessId: string): Promise<void> => {
-  await sql.query('INSERT INTO businesses (tenant) VALUES ($1) ON CONFLICT (tenant) DO NOTHING', [businessId])
-}
-
-/** The businesses, with the settings of all their runs. A business exists from its first token, user or run on. */
-export const createBusinesses = (database: Database, masterKeys: MasterKeys) => ({
-  create: ({ id, learning, recall, quotas, http_hosts, secrets }: BusinessInput): Promise<BusinessView> =>
-    database.transaction(async (sql) => {
-      const { rows } = await sql.query(
-        `INSERT INTO businesses (tenant, learning, recall, http_hosts, ${Object.values(quotaColumns).join(', ')})
-         SELECT $1, $2, $5, $4::json, ${Object.keys(quotaColumns).join(', ')}
-         FROM json_to_record($3::json) AS q(storage_bytes bigint, queued_runs int, running_runs int, requests_per_minute int)
-         ON CONFLICT (tenant) DO NOTHING RETURNING 1`,
-        [id, learning, JSON.stringify(quotas), JSON.stringify(http_hosts), recall],
-      )
-      if (rows.length === 0)
-        throw new MasonError('already_exists', `business "${id}" already exists`, {
-          remedy: 'change it with PATCH',
-        })
-      if (Object.keys(secrets).length > 0) await changeBusinessSecrets(sql, masterKeys, id, secrets)
-      return readChecked(sql, id)
-    }),
-  get: (id: string): Promise<BusinessView | null> => readBusiness(database, id),
-  /**
-   * Switching learning off also deletes pending distillations, locked in the order that every deletion uses: a process
-   * that learns just now finds its claim deleted and writes nothing. Switching recall off deletes the turns that are stored;
-   * switching it on reads those of all sessions again.
-   */
-  change: (id: string, change: BusinessChange): Promise<BusinessView | null> =>
-    database.transaction(async (sql) => {
-      const { learning = null, recall = null, quotas = {}, http_hosts, secrets } = change
-      const quotaChanges = quotas ?? noQuotas
-      const { rows } = await sql.query(
-        `WITH dropped AS (
-           DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
-             SELECT run_id FROM distillations WHERE tenant = $1 AND failed_at IS NULL AND NOT COALESCE($2::boolean, true)
-               ORDER BY run_id FOR UPDATE)
-         ), unread AS (
-           DELETE FROM turns WHERE tenant = $1 AND NOT $5::boolean
-         )
-         UPDATE businesses SET learning = COALESCE($2::boolean, learning), recall = COALESCE($5::boolean, recall),
-           turns_read_to = CASE WHEN $5::boolean AND NOT recall THEN '' ELSE turns_read_to END, ${setQuotasSql},
-           http_hosts = COALESCE($4::json, http_hosts)
-         WHERE tenant = $1 RETURNING 1`,
-        [id, learning, JSON.stringify(quotaChanges), http_hosts ? JSON.stringify(http_hosts) : null, recall],
-      )
-      if (rows.length === 0) return null
-      if (secrets !== undefined) await changeBusinessSecrets(sql, masterKeys, id, secrets)
-      return readChecked(sql, id)
-    }),
-  list(filter: { limit: number; cursor?: string }): Promise<Page<BusinessView>> {
-    return readPage(
-      database,
-      { select: columns, from: 'businesses b', at: 'created_at', id: 'b.tenant' },
-      filter,
-      toBusinessView,
+/**
+ * Deletes what is no longer learned and recalled: pending distillations, locked in the order that every deletion uses, so that
+ * a process that learns just now finds its claim deleted and writes nothing; and the turns that are stored.
+ */
+const forget = async (sql: Sql, id: string, { learning, recall }: BusinessChange): Promise<void> => {
+  if (learning === false)
+    await sql.query(
+      `DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
+         SELECT run_id FROM distillations WHERE tenant = $1 AND failed_at IS NULL ORDER BY run_id FOR UPDATE)`,
+      [id],
     )
-  },
-})
+  if (recall === false) await sql.query('DELETE FROM turns WHERE tenant = $1', [id])
+}
+
+type Row = ResourceRow & Pick<BusinessView, 'quotas' | 'recall' | 'secrets'>
+
+/** The businesses, with the settings of all their runs. A business exists from its first token, user or run on, for good. */
+export const createBusinesses = (database: Database, masterKeys: MasterKeys) => {
+  const { remove: _, ...store } = createResourceStore<Row, BusinessInput, BusinessChange, BusinessView>(
+    { database },
+    {
+      name: 'business',
+      table: 'businesses',
+      idColumn: 'tenant',
+      toId: ({ id }) => id,
+      fields: ['learning', 'recall', 'http_hosts'],
+      json: ['http_hosts'],
+      merged: ['quotas'],
+      times: ['created_at'],
+      columns: `json_build_object(${quotas.map(([name, column]) => `'${name}', t.${column}`).join(', ')}) AS quotas,
+        COALESCE((SELECT names FROM business_secrets s WHERE s.tenant = t.tenant), '{}') AS secrets`,
+      toInput: ({ quotas }) => ({ quotas }),
+      toView: ({ quotas, secrets }) => ({ quotas, secrets }),
+      toValues: (input, { before }) => ({
+        ...Object.fromEntries(quotas.map(([name, column]) => [column, input.quotas[name] ?? null])),
+        // the turns of all its sessions are read again
+        ...(before?.recall === false && input.recall && { turns_read_to: '' }),
+      }),
+      async writeDependents(sql, { secrets, http_hosts }, { id, change }) {
+        if (change) await forget(sql, id, change)
+        if (change ? change.secrets !== undefined : Object.keys(secrets).length > 0)
+          await changeBusinessSecrets(sql, masterKeys, id, change ? (change.secrets ?? null) : secrets)
+        await checkSecretNames(sql, id, http_hosts)
+      },
+      toTakenError: ({ id }) =>
+        new MasonError('already_exists', `business "${id}" already exists`, {
+          remedy: 'change it with PATCH',
+        }),
+    },
+  )
+  return store
+}
 
 /** See `createBusinesses`. */
 export type Businesses = ReturnType<typeof createBusinesses>

@@ -1,78 +1,48 @@
-import { type Database, queryOne } from '../infra/database/database.ts'
-import { cutJson, isLongJson, readPage, truncatedColumn } from '../infra/database/pagination.ts'
+import { type Database, hasRow, queryOne } from '../infra/database/database.ts'
+import {
+  createResourceStore,
+  type ResourceRow,
+  type ResourceStore,
+} from '../infra/resources/resource-store.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { UserProfiles } from '../state/ports/user-profiles.ts'
-import type { Page } from '../state/run-view.ts'
 import type { Json } from '../state/runtime-state.ts'
-import type { UserInput, UserView } from './account-schemas.ts'
-import { ensureBusiness } from './businesses.ts'
-
-type UserRow = Omit<UserView, 'updated_at'> & { updated_at: Date }
-
-const idColumns = 'tenant AS business_id, user_id, user_id AS id, updated_at'
-const columns = `${idColumns}, profile`
-
-const toUserView = ({ updated_at, ...row }: UserRow): UserView => ({
-  ...row,
-  updated_at: updated_at.toISOString(),
-})
+import type { UserChange, UserInput, UserView } from './account-schemas.ts'
+import { ofBusiness } from './businesses.ts'
 
 /** Profiles that feed `user_context`. A user id is unique within its business. */
-export const createUserAccounts = (database: Database) => ({
-  async create({ business_id, user_id, profile }: UserInput): Promise<UserView> {
-    await ensureBusiness(database, business_id)
-    const row = await queryOne<UserRow>(
-      database,
-      `INSERT INTO users (tenant, user_id, profile) VALUES ($1, $2, $3::json) ON CONFLICT (tenant, user_id) DO NOTHING RETURNING ${columns}`,
-      [business_id, user_id, JSON.stringify(profile)],
-    )
-    if (row) return toUserView(row)
-    throw new MasonError('already_exists', `business "${business_id}" already has a user "${user_id}"`, {
-      remedy: 'change it with PATCH',
-    })
-  },
-  async get(businessId: string, userId: string): Promise<UserView | null> {
-    const row = await queryOne<UserRow>(
-      database,
-      `SELECT ${columns} FROM users WHERE tenant = $1 AND user_id = $2`,
-      [businessId, userId],
-    )
-    return row && toUserView(row)
-  },
-  /** Replaces the profile. */
-  async change(businessId: string, userId: string, profile: Record<string, Json>): Promise<UserView | null> {
-    const row = await queryOne<UserRow>(
-      database,
-      `UPDATE users SET profile = $3::json, updated_at = clock_timestamp() WHERE tenant = $1 AND user_id = $2 RETURNING ${columns}`,
-      [businessId, userId, JSON.stringify(profile)],
-    )
-    return row && toUserView(row)
-  },
+export const createUserAccounts = (database: Database): ResourceStore<UserInput, UserChange, UserView> => ({
+  ...createResourceStore<ResourceRow, UserInput, UserChange, UserView>(
+    { database },
+    {
+      ...ofBusiness,
+      defaults: { business_id: 'default' },
+      name: 'user',
+      table: 'users',
+      idColumn: 'user_id',
+      toId: ({ user_id }) => user_id,
+      fields: ['profile'],
+      json: ['profile'],
+      times: ['updated_at'],
+      toView: ({ id }) => ({ user_id: id }),
+      toTakenError: ({ business_id, user_id }) =>
+        new MasonError('already_exists', `business "${business_id}" already has a user "${user_id}"`, {
+          remedy: 'change it with PATCH',
+        }),
+    },
+  ),
   /** With their passkeys and open mandates. False: there was none of these. */
-  async remove(businessId: string, userId: string): Promise<boolean> {
-    const row = await queryOne<{ removed: boolean }>(
+  remove: ({ business_id = 'default' }, userId) =>
+    hasRow(
       database,
       `WITH links AS (DELETE FROM consent_links WHERE tenant = $1 AND user_id = $2),
          keys AS (DELETE FROM passkeys WHERE tenant = $1 AND user_id = $2 RETURNING 1),
          mandates AS (DELETE FROM open_mandates WHERE tenant = $1 AND user_id = $2 RETURNING 1),
          profile AS (DELETE FROM users WHERE tenant = $1 AND user_id = $2 RETURNING 1)
-       SELECT EXISTS (SELECT FROM keys) OR EXISTS (SELECT FROM mandates) OR EXISTS (SELECT FROM profile) AS removed`,
-      [businessId, userId],
-    )
-    return row?.removed === true
-  },
-  list(filter: { business_id: string; limit: number; cursor?: string }): Promise<Page<UserView>> {
-    const list = {
-      select: `${idColumns}, ${cutJson('profile')} AS profile, ${truncatedColumn({ profile: isLongJson('profile') })}`,
-      from: 'users',
-      where: 'tenant = $1',
-      values: [filter.business_id],
-      at: 'updated_at',
-      id: 'user_id',
-    }
-    return readPage(database, list, filter, toUserView)
-  },
+       SELECT 1 FROM keys UNION ALL SELECT 1 FROM mandates UNION ALL SELECT 1 FROM profile`,
+      [business_id, userId],
+    ),
 })
 
 /** See `createUserAccounts`. */

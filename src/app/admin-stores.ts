@@ -45,8 +45,8 @@ export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
   return {
     businesses: {
       ...businesses,
-      async change(id, change) {
-        const changed = await businesses.change(id, change)
+      async change(scope, id, change) {
+        const changed = await businesses.change(scope, id, change)
         if (changed && change.secrets !== undefined) await parts.afterSecrets(id)
         return changed
       },

@@ -54,10 +54,9 @@ export const featureSources: readonly FeatureSource[] = [
     files: {
       'feature.ts': () => import('../features/schedules/feature.ts'),
       'schedule-firing.service.ts': () => import('../features/schedules/schedule-firing.service.ts'),
-      'schedule-store.service.ts': () => import('../features/schedules/schedule-store.service.ts'),
       'schedules.loop.ts': () => import('../features/schedules/schedules.loop.ts'),
       'schedules.metrics.ts': () => import('../features/schedules/schedules.metrics.ts'),
-      'schedules.routes.ts': () => import('../features/schedules/schedules.routes.ts'),
+      'schedules.resource.ts': () => import('../features/schedules/schedules.resource.ts'),
     },
   },
   {

@@ -61,6 +61,9 @@ export type RoutesDefinition<Given extends Needs = Needs> = {
   add(app: App, needed: Needed<Given>, server: RouteServer): void
 }
 
+/** `*.resource.ts`: the routes of a table that admins manage; `defineResource` makes them from its schemas. */
+export type ResourceDefinition = Omit<RoutesDefinition, 'kind'> & { kind: 'resource' }
+
 /** `*.loop.ts`: work that each worker repeats, `everyMs` after it ended. Workers share it by what they lock in the database. */
 export type LoopDefinition<Given extends Needs = Needs> = {
   kind: 'loop'
@@ -125,6 +128,7 @@ export type Definition =
   | AnyNode
   | AnyTool
   | RoutesDefinition
+  | ResourceDefinition
   | LoopDefinition
   | MetricsDefinition
   | RetentionDefinition

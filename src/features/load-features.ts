@@ -30,6 +30,7 @@ const kinds: readonly Kind[] = [
   'run-service',
   'service',
   'routes',
+  'resource',
   'loop',
   'metrics',
   'retention',
@@ -88,6 +89,14 @@ export const listPartFiles = (sources: readonly FeatureSource[]): PartFile[] =>
         return { path: fileURLToPath(new URL(built, import.meta.url)), load }
       }),
   )
+
+/** Loads what adds routes. */
+export const loadRoutes = async (
+  sources: readonly FeatureSource[],
+): Promise<(Loaded<'routes'> | Loaded<'resource'>)[]> => [
+  ...(await loadKind(sources, 'resource')),
+  ...(await loadKind(sources, 'routes')),
+]
 
 /** The features, each with the folder that has it. Throws where two have one id, or a folder has no feature.ts. */
 export const loadFeatures = async (sources: readonly FeatureSource[]): Promise<Loaded<'feature'>[]> => {
@@ -259,6 +268,6 @@ export const addFeatureRoutes = async (
   server: RouteServer,
   read: Reader,
 ): Promise<void> => {
-  for (const { file, definition } of await loadKind(sources, 'routes'))
+  for (const { file, definition } of await loadRoutes(sources))
     definition.add(app, resolveNeeds(file, definition.needs, read), server)
 }

@@ -1,5 +1,5 @@
 import { type ZodObject, type ZodType, z } from 'zod'
-import type { ResourceScope, ResourceStore } from '../models/registry/resource-store.ts'
+import type { ResourceScope, ResourceStore } from '../infra/resources/resource-store.ts'
 import { MasonError } from '../state/errors.ts'
 import { idSchema } from '../state/run-request.ts'
 import { omitUndefined, pageSchema, plainPageQuery } from './parameters.ts'
@@ -191,7 +191,29 @@ export const resourceRoutes = <
   })
 }
 
-/** Registers an action on one of a resource: POST …/{id}/{name}. */
+/** An action on one of a resource: POST …/{id}/{name}. */
+export type ResourceAction<
+  Response extends ZodType = ZodType,
+  Body extends ZodType = z.ZodObject<Record<string, never>>,
+> = {
+  name: string
+  /** The operation id, where it is not name and resource. */
+  id?: string
+  summary: string
+  body?: Body
+  bodyOptional?: boolean
+  response: Response
+  problems?: ProblemCode[]
+  /** Null when there is none of this id. */
+  run(
+    scope: ResourceScope,
+    id: string,
+    body: z.output<Body>,
+    signal: AbortSignal,
+  ): Promise<z.output<Response> | null>
+}
+
+/** Registers an action. */
 export const actionRoute = <
   Response extends ZodType,
   Body extends ZodType = z.ZodObject<Record<string, never>>,
@@ -199,23 +221,7 @@ export const actionRoute = <
   app: App,
   { open }: RouteServer,
   resource: NamedResource,
-  action: {
-    name: string
-    /** The operation id, where it is not name and resource. */
-    id?: string
-    summary: string
-    body?: Body
-    bodyOptional?: boolean
-    response: Response
-    problems?: ProblemCode[]
-    /** Null when there is none of this id. */
-    run(
-      scope: ResourceScope,
-      id: string,
-      body: z.output<Body>,
-      signal: AbortSignal,
-    ): Promise<z.output<Response> | null>
-  },
+  action: ResourceAction<Response, Body>,
 ): void => {
   const { name, id, summary, body, bodyOptional, response, problems } = action
   app.post(`${resource.path}/:id/${name}`, {

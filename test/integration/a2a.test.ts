@@ -49,7 +49,7 @@ const test = runtimeTest
     { scope: 'file' },
     ({ runtime }) =>
       async (business_id: string) =>
-        (await runtime.admin.tokens.create({ business_id, label: 'x', roles: ['agent'] })).token,
+        (await runtime.admin.tokens.create({}, { business_id, label: 'x', roles: ['agent'] })).token,
   )
   /** Opens a peer with a token of its own; it calls the server of the test whatever its card says. */
   .extend(
@@ -578,9 +578,12 @@ describe('the address of an agent', () => {
     const call = async (token: string | undefined, business = shop) =>
       (await server.call('POST', `/a2a/agents/${business}`, { ...(token && { token }), headers, json }))
         .status
-    const proxy = await runtime.admin.tokens.create({
-      ...{ business_id: shop, label: 'x', roles: ['submit', 'read', 'consent', 'delete'] },
-    })
+    const proxy = await runtime.admin.tokens.create(
+      {},
+      {
+        ...{ business_id: shop, label: 'x', roles: ['submit', 'read', 'consent', 'delete'] },
+      },
+    )
     expect(await call(undefined)).toBe(401)
     expect(await call(proxy.token)).toBe(403)
     expect(await call(await newToken(merchant))).toBe(403)

@@ -162,11 +162,14 @@ describe('the prompt of an action', () => {
   })
 
   test('is not found for unknown numbers and other businesses', async ({ runtime }) => {
-    const { token } = await runtime.admin.tokens.create({
-      business_id: unique('b'),
-      label: 't',
-      roles: ['read'],
-    })
+    const { token } = await runtime.admin.tokens.create(
+      {},
+      {
+        business_id: unique('b'),
+        label: 't',
+        roles: ['read'],
+      },
+    )
     expect((await get(`/actions/${idOf('planner')}/prompt`, token)).status).toBe(404)
     expect(await refuse(999)).toContain('not_found')
     expect(await refuse(0)).toContain('invalid_request')

@@ -162,11 +162,14 @@ describe('the owner of a token', () => {
     let now = 0
     const clock = { ...systemClock, monotonicMs: () => now }
     const [here, elsewhere] = [createTokens(counting(opened), clock), createTokens(opened, clock)]
-    const { id, token } = await elsewhere.create({ business_id: unique('b'), label: 'l', roles: ['read'] })
+    const { id, token } = await elsewhere.create(
+      {},
+      { business_id: unique('b'), label: 'l', roles: ['read'] },
+    )
     const known = await Promise.all(Array.from({ length: 50 }, () => here.authenticate(token)))
     expect(new Set(known.map((caller) => caller?.roles.join())).size).toBe(1)
     expect(looks).toBe(1)
-    await elsewhere.revoke(id)
+    await elsewhere.remove({}, id)
     expect(await elsewhere.authenticate(token)).toBeNull()
     now = 1000
     expect(await here.authenticate(token)).toBeNull()

@@ -75,7 +75,7 @@ describe('the runs of all businesses', () => {
       label: 't',
       roles: ['admin', 'read', 'submit'] as never,
     }
-    const { token } = await runtime.admin.tokens.create(own)
+    const { token } = await runtime.admin.tokens.create({}, own)
     const get = async (path: string, by = adminToken) =>
       (await server.call('GET', path, { token: by })).status
     expect(await get('/v1/runs?business_id=*', token)).toBe(403)

@@ -249,7 +249,7 @@ test('a budget on runs and calls a minute counts those of all tokens, and opens 
 test('processes share a budget, and none reads the ledger for it', async () => {
   const business_id = unique('firm')
   const { token } = await addToken(business_id)
-  await runtime.admin.budgets.create(budgetSchemas.input.parse({ business_id, daily_cost: 0.02 }))
+  await runtime.admin.budgets.create({}, budgetSchemas.input.parse({ business_id, daily_cost: 0.02 }))
   const elsewhere = createBudgetChecks(database, systemClock, async () => undefined)
   const spender = { business_id, user_id: null }
   expect(await codeOf(elsewhere.check(spender))).toBe('no error')

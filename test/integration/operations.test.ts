@@ -205,11 +205,14 @@ describe('the questions of a business', () => {
     ])
     expect(await list(`status=answered&run_id=${asking.id}`)).toEqual([])
     expect(await list(`user_id=${unique('stranger')}`)).toEqual([])
-    const { token } = await runtime.admin.tokens.create({
-      business_id: business,
-      label: 't',
-      roles: ['read'],
-    })
+    const { token } = await runtime.admin.tokens.create(
+      {},
+      {
+        business_id: business,
+        label: 't',
+        roles: ['read'],
+      },
+    )
     expect(await list(`run_id=${asking.id}`, token)).toEqual([])
     expect((await call('GET', '/v1/input-requests?status=lost')).status).toBe(422)
     await runtime.of('default').answer(asking.id, open[0].id, 'red')
@@ -236,7 +239,10 @@ test('workers are listed, and the overview counts what was submitted and what wa
   expect(overview.runs.submitted).toBeGreaterThan(3)
   expect(overview.before).toEqual({ submitted: 0, completed: 0, failed: 0, cancelled: 0 })
   expect((await call('GET', '/admin/v1/overview?hours=0')).status).toBe(422)
-  const { token } = await runtime.admin.tokens.create({ business_id: business, label: 't', roles: ['admin'] })
+  const { token } = await runtime.admin.tokens.create(
+    {},
+    { business_id: business, label: 't', roles: ['admin'] },
+  )
   for (const path of ['workers', 'overview', 'effects'])
     expect((await call('GET', `/admin/v1/${path}`, undefined, token)).status).toBe(403)
 })

@@ -264,11 +264,14 @@ describe('a payment provider', () => {
   })
 
   test('is for admins alone', async ({ server, runtime }) => {
-    const { token } = await runtime.admin.tokens.create({
-      business_id: 'default',
-      label: 'x',
-      roles: ['admin'],
-    })
+    const { token } = await runtime.admin.tokens.create(
+      {},
+      {
+        business_id: 'default',
+        label: 'x',
+        roles: ['admin'],
+      },
+    )
     for (const [method, path] of [
       ['GET', ''],
       ['POST', ''],

@@ -30,7 +30,7 @@ describe('GET /v1/payments/{id}', () => {
   }) => {
     const id = await addPayment(executor, 'succeeded')
     const tokenOf = async (business_id: string) =>
-      (await runtime.admin.tokens.create({ business_id, label: 'x', roles: ['read'] })).token
+      (await runtime.admin.tokens.create({}, { business_id, label: 'x', roles: ['read'] })).token
     const { status, body } = await server.call('GET', `/v1/payments/${id}`, {
       token: await tokenOf('default'),
     })
@@ -67,11 +67,14 @@ describe('an admin', () => {
     ])
     for (const amount of [1500, 0, -1, 1.5])
       expect([amount, (await refund({ amount })).body.errors?.[0]?.pointer]).toEqual([amount, '/amount'])
-    const { token } = await runtime.admin.tokens.create({
-      business_id: 'default',
-      label: 'x',
-      roles: ['admin'],
-    })
+    const { token } = await runtime.admin.tokens.create(
+      {},
+      {
+        business_id: 'default',
+        label: 'x',
+        roles: ['admin'],
+      },
+    )
     expect((await refund({}, token)).status).toBe(403)
   })
 

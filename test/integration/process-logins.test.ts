@@ -176,23 +176,26 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
     await using runtime = { ...(await openRuntime(config)), [Symbol.asyncDispose]: () => opened.close() }
     const opened = runtime
     const { businesses, tokens, users, usage } = runtime.admin
-    await businesses.create(businessSchemas.input.parse({ id: 'shop' }))
-    await businesses.change('shop', { learning: false })
-    const { id, token } = await tokens.create({
-      business_id: 'shop',
-      label: 'web',
-      roles: ['submit', 'read'],
-    })
+    await businesses.create({}, businessSchemas.input.parse({ id: 'shop' }))
+    await businesses.change({}, 'shop', { learning: false })
+    const { id, token } = await tokens.create(
+      {},
+      {
+        business_id: 'shop',
+        label: 'web',
+        roles: ['submit', 'read'],
+      },
+    )
     expect(await runtime.authenticate(token)).toEqual({
       business_id: 'shop',
       token_id: id,
       roles: ['submit', 'read'],
     })
-    await tokens.change(id, { label: 'shop' })
-    expect(await tokens.revoke(id)).toBe(true)
-    await users.create({ business_id: 'shop', user_id: 'ann', profile: { name: 'Ann' } })
-    expect(await users.change('shop', 'ann', {})).toMatchObject({ profile: {} })
-    expect(await users.remove('shop', 'ann')).toBe(true)
+    await tokens.change({}, id, { label: 'shop' })
+    expect(await tokens.remove({}, id)).toBe(true)
+    await users.create({}, { business_id: 'shop', user_id: 'ann', profile: { name: 'Ann' } })
+    expect(await users.change({ business_id: 'shop' }, 'ann', { profile: {} })).toMatchObject({ profile: {} })
+    expect(await users.remove({ business_id: 'shop' }, 'ann')).toBe(true)
     const api = runtime.of('shop')
     const { run } = await api.submit({ prompt: 'hello', user_id: 'ann' })
     expect(await api.cancel(run.id, undefined)).toMatchObject({ status: 'cancelled' })

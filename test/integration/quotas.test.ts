@@ -107,7 +107,10 @@ test('a business stores no more than its quota; what it deletes makes room', asy
   database,
 }) => {
   const id = unique('quota')
-  await runtime.admin.businesses.create(businessSchemas.input.parse({ id, quotas: { storage_bytes: 100 } }))
+  await runtime.admin.businesses.create(
+    {},
+    businessSchemas.input.parse({ id, quotas: { storage_bytes: 100 } }),
+  )
   const post = (raw: string, headers: Record<string, string> = {}) =>
     server.call('POST', `/v1/files?business_id=${id}`, {
       token: adminToken,
@@ -133,7 +136,7 @@ test('a business stores no more than its quota; what it deletes makes room', asy
 
 test('a business queues no more runs than its quota', async ({ runtime }) => {
   const id = unique('quota')
-  await runtime.admin.businesses.create(businessSchemas.input.parse({ id, quotas: { queued_runs: 2 } }))
+  await runtime.admin.businesses.create({}, businessSchemas.input.parse({ id, quotas: { queued_runs: 2 } }))
   const submit = () => runtime.of(id).submit({ prompt: 'p', user_id: 'u', delay_ms: 1_000_000 })
   expect(await codeOf(Promise.all([submit(), submit()]))).toBe('no error')
   expect(await codeOf(submit())).toBe('too_many_requests')

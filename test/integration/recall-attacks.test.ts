@@ -287,8 +287,8 @@ describe('what is forgotten is recalled no more, also after the background has r
         await inSession(user_id)
         await api().memories.forgetAll(user_id)
         const businesses = createBusinesses(database, {} as never)
-        await businesses.change('default', { recall: false })
-        await businesses.change('default', { recall: true })
+        await businesses.change({}, 'default', { recall: false })
+        await businesses.change({}, 'default', { recall: true })
       },
     ],
     [
@@ -359,6 +359,7 @@ describe('no turn is made of', () => {
       'what is said where the business does not learn',
       async (user_id) => {
         await createBusinesses(database, {} as never).create(
+          {},
           businessSchemas.input.parse({ id: user_id, learning: false }),
         )
         await tell(user_id, talk, unique('ses'), user_id)

@@ -74,10 +74,13 @@ test('a rejected job is listed, read, submitted again with or without a correcti
     ['GET', `/${'9'.repeat(30)}`],
   ] as const)
     expect((await call(method, at)).status).toBe(404)
-  const { token } = await runtime.admin.tokens.create({
-    business_id: business,
-    label: 'x',
-    roles: ['submit', 'read', 'admin'],
-  })
+  const { token } = await runtime.admin.tokens.create(
+    {},
+    {
+      business_id: business,
+      label: 'x',
+      roles: ['submit', 'read', 'admin'],
+    },
+  )
   expect((await call('GET', '', undefined, token)).status).toBe(403)
 })

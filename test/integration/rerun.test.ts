@@ -141,7 +141,7 @@ describe('a run that is run again', () => {
     expect(await rerun(later.run.id)).toMatchObject({ status: 409, body: { code: 'in_use' } })
     expect((await rerun('none')).status).toBe(404)
     const newToken = async (business_id: string, role: 'read' | 'submit') =>
-      (await runtime.admin.tokens.create({ business_id, label: 't', roles: [role] })).token
+      (await runtime.admin.tokens.create({}, { business_id, label: 't', roles: [role] })).token
     expect((await rerun(first.id, {}, { token: await newToken(business, 'read') })).status).toBe(403)
     expect((await rerun(first.id, {}, { token: await newToken(unique('b'), 'submit') })).status).toBe(404)
   })

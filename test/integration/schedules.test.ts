@@ -73,10 +73,24 @@ describe('schedules', () => {
       next_at: '2999-01-01T08:00:00.000Z',
       name: 'once',
     })
+    expect((await admin('GET', query)).body.data).toEqual([once.body])
     const run = await admin('POST', `${path}/run${query}`)
     expect(run.body).toMatchObject({ id: expect.stringMatching(/^run_/), turn: 1, status: 'queued' })
     expect((await admin('DELETE', path + query)).status).toBe(204)
     expect((await admin('GET', path + query)).status).toBe(404)
+  })
+
+  test('takes a change of its request whose check reads the database', async ({ admin }) => {
+    const { id } = (await admin('POST', '', daily)).body
+    const changed = await admin('PATCH', `/${id}`, {
+      request: { ...request, webhook_url: 'https://shop.example/hook' },
+    })
+    expect(changed.body.request).toMatchObject({ webhook_url: 'https://shop.example/hook' })
+    const refused = { request: { ...request, webhook_url: 'http://127.0.0.1/' } }
+    expect((await admin('PATCH', `/${id}`, refused)).body.errors).toMatchObject([
+      { pointer: '/request/webhook_url' },
+    ])
+    expect((await admin('PATCH', '/none', refused)).status).toBe(404)
   })
 
   test.for<[object, string]>([

@@ -97,11 +97,14 @@ describe('the actions of a session', () => {
   })
 
   test('are not found where there are none, or for another business', async ({ runtime }) => {
-    const { token } = await runtime.admin.tokens.create({
-      business_id: unique('b'),
-      label: 't',
-      roles: ['read'],
-    })
+    const { token } = await runtime.admin.tokens.create(
+      {},
+      {
+        business_id: unique('b'),
+        label: 't',
+        roles: ['read'],
+      },
+    )
     for (const [of, code] of [
       ['/v1/sessions/none/actions', 404],
       ['/v1/sessions/none/state', 404],

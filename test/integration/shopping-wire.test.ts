@@ -29,9 +29,12 @@ const test = runtimeTest
       ...{ name: 'Coffee shop', description: 'Sells coffee makers', skills, version: '1.0.0' },
       roles: ['merchant'],
     })
-    const { token } = await runtime.admin.tokens.create({
-      ...{ business_id: business, label: 'x', roles: ['agent'] },
-    })
+    const { token } = await runtime.admin.tokens.create(
+      {},
+      {
+        ...{ business_id: business, label: 'x', roles: ['agent'] },
+      },
+    )
     const call = (path: string, headers: object, json: object) => {
       model.reset()
       model.script({ planner: [{ text: 'Done.' }] } as never)

@@ -1,9 +1,5 @@
 import { defineRef } from '../definitions.ts'
 import type { FiringCounts } from './schedule-firing.ts'
-import type { Schedules } from './schedule-store.ts'
-
-/** The schedules of businesses, for admins. */
-export const schedulesRef = defineRef<Schedules>('schedules.store')
 
 /** Fires what is due, and counts it; `counts` is null until the first time. */
 export type ScheduleFiring = { fireDue(): Promise<void>; counts(): FiringCounts | null }

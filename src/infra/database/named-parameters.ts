@@ -59,7 +59,7 @@ export const createBinding = () => {
     return made
   }
   return (text: string, values: SqlValues = []): { text: string; values: unknown[] } => {
-    if (isList(values)) return { text, values: values.map(toParameter) }
+    if (isValueList(values)) return { text, values: values.map(toParameter) }
     const { text: numbered, names } = getCompiled(text)
     const list = names.map((name) =>
       values[name] === undefined
@@ -74,4 +74,5 @@ export const createBinding = () => {
   }
 }
 
-const isList = (values: SqlValues): values is readonly unknown[] => Array.isArray(values)
+/** Whether values are for `$1` and on. */
+export const isValueList = (values: SqlValues): values is readonly unknown[] => Array.isArray(values)

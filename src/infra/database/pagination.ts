@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
-import type { Sql } from '../../state/ports/sql.ts'
+import type { Sql, SqlValues } from '../../state/ports/sql.ts'
 import { idSchema } from '../../state/run-request.ts'
 import type { Listed, Page } from '../../state/run-view.ts'
+import { isValueList } from './named-parameters.ts'
 
 /** The end of a page: the time as the database writes it, with microseconds, and the id. */
 export const positionSchema = z.strictObject({
@@ -93,13 +94,12 @@ export const truncatedColumn = (conditions: Readonly<Record<string, string>>): s
   return `array_to_json(array_remove(ARRAY[${names.join(', ')}]::text[], NULL)) AS truncated`
 }
 
-/** A list: what one statement selects. `values` are the parameters of its SQL, from $1 on. */
+/** A list: what one statement selects. `values` are the parameters of its SQL. */
 export type ListQuery = {
-  /** The selected columns, without `at`. */
   select: string
   from: string
   where?: string
-  values?: readonly unknown[]
+  values?: SqlValues
   /** The time and the id that order the list. */
   at: string
   id: string
@@ -116,7 +116,7 @@ export type PageRequest = { limit: number; cursor?: string }
 
 /** The columns by which a page is cut, beside the view's own. */
 export type PageRow = {
-  at: string
+  page_at: string
   page_row: number
   found: number
   stored_bytes: number
@@ -124,14 +124,14 @@ export type PageRow = {
   page_bytes: number
 }
 
-/** What is left of `at`, `id` and the columns of a page of `listed`, which has a row more than `limit` where there are more. */
+/** What is left of `page_at`, `id` and the columns of a page of `listed`, which has a row more than `limit` where there are more. */
 export const limitPageSql = (listed: string, limit: string, pageColumns = 'l.*'): string => `
   WITH listed AS (${listed}
   ), numbered AS (
     SELECT *, (row_number() OVER rows)::int AS page_row, (count(*) OVER ())::int AS found, sum(stored_bytes) OVER rows AS read_bytes
     FROM listed WINDOW rows AS (ROWS UNBOUNDED PRECEDING)
   ), page AS (
-    SELECT ${pageColumns}${pageColumns === 'l.*' ? '' : ', l.at, l.page_row, l.found'} FROM numbered l
+    SELECT ${pageColumns}${pageColumns === 'l.*' ? '' : ', l.page_at, l.page_row, l.found'} FROM numbered l
     WHERE page_row = 1 OR (page_row <= ${limit}::int AND read_bytes <= ${maxReadBytes})
   ), sized AS (
     SELECT p.*, sum(octet_length(p::text)) OVER (ORDER BY page_row) AS page_bytes FROM page p
@@ -141,9 +141,11 @@ export const limitPageSql = (listed: string, limit: string, pageColumns = 'l.*')
 const buildStatement = (list: ListQuery): string => {
   const { select, from, where = 'true', values = [], at, id, storedBytes = '0', oldestFirst } = list
   const [beyond, order] = oldestFirst ? ['>', 'ASC'] : ['<', 'DESC']
-  const [afterAt, afterId, limit = ''] = [1, 2, 3].map((place) => `$${values.length + place}`)
+  const [afterAt, afterId, limit = ''] = ['after_at', 'after_id', 'page_limit'].map((name, index) =>
+    isValueList(values) ? `$${values.length + index + 1}` : `$${name}`,
+  )
   const listed = `
-    SELECT ${select}, ${at}::text AS at, ${storedBytes} AS stored_bytes FROM ${from}
+    SELECT ${select}, ${at}::text AS page_at, ${storedBytes} AS stored_bytes FROM ${from}
     WHERE (${where}) AND (${afterAt}::text IS NULL OR (${at}, ${id}) ${beyond} (${afterAt}::timestamptz, ${afterId}))
     ORDER BY ${at} ${order}, ${id} ${order} LIMIT ${limit}::int + 1`
   return limitPageSql(listed, limit, list.pageColumns)
@@ -160,24 +162,24 @@ export const readPage = async <Row extends object, Item>(
   toView: (row: Row) => Item | (Item & Listed),
 ): Promise<Page<Item>> => {
   const after = parseCursor(positionSchema, cursor)
-  const { rows } = await sql.query<{ id: string } & PageRow & Listed>(buildStatement(list), [
-    ...(list.values ?? []),
-    after?.at ?? null,
-    after?.id ?? null,
-    limit,
-  ])
+  const { values = [] } = list
+  const bounds = { after_at: after?.at ?? null, after_id: after?.id ?? null, page_limit: limit }
+  const { rows } = await sql.query<{ id: string } & PageRow & Listed>(
+    buildStatement(list),
+    isValueList(values) ? [...values, ...Object.values(bounds)] : { ...values, ...bounds },
+  )
   const last = rows.at(-1)
   const isLast = !last || last.found === rows.length
   return {
     data: rows.map((row) => toListedItem(row, toView)),
-    next_cursor: isLast ? null : writeCursor({ at: last.at, id: last.id }),
+    next_cursor: isLast ? null : writeCursor({ at: last.page_at, id: last.id }),
   }
 }
 
 /** A row of a page as an item of the list. */
 export const toListedItem = <Row, Item>(row: PageRow & Listed, toView: (row: Row) => Item): Item & Listed => {
   const {
-    at: _,
+    page_at: _,
     page_row: __,
     found: ___,
     stored_bytes: ____,

@@ -80,7 +80,7 @@ const groupsSql = `
     GROUP BY place ORDER BY place LIMIT $limit::int + 1
   )
   SELECT to_json(g.place) AS group_key, requests, estimated_requests, prompt_tokens, completion_tokens, total_tokens, cached_tokens,
-    reasoning_tokens, cost_micro, v.name AS vendor, k.label AS key, coalesce(m.name, g.last_name) AS model, '' AS at, 0 AS stored_bytes
+    reasoning_tokens, cost_micro, v.name AS vendor, k.label AS key, coalesce(m.name, g.last_name) AS model, '' AS page_at, 0 AS stored_bytes
   FROM groups g LEFT JOIN vendors v ON v.vendor_id = g.place[7] LEFT JOIN vendor_keys k ON k.key_id = g.place[8]
     LEFT JOIN models m ON m.model_id = g.place[9]
   ORDER BY g.place`

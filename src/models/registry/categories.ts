@@ -1,6 +1,10 @@
+import {
+  createResourceStore,
+  type ResourceRow,
+  type ResourceStoreContext,
+} from '../../infra/resources/resource-store.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { CategoryChange, CategoryInput, CategoryView } from '../schemas/catalog.ts'
-import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
 
 type Row = ResourceRow & Pick<CategoryView, 'name' | 'built_in'>
 
@@ -12,8 +16,7 @@ export const createCategories = (context: ResourceStoreContext) =>
     table: 'categories',
     idColumn: 'category_id',
     fields: ['name', 'description'],
-    columns: 't.built_in',
-    toView: ({ built_in }) => ({ built_in }),
+    shown: ['built_in'],
     dependents: {
       by: 'name',
       query: `SELECT 'model' AS kind, model_id AS id, name FROM models WHERE category = $1

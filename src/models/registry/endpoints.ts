@@ -1,4 +1,9 @@
 import { checkUrl, isPlainlyPrivate } from '../../infra/egress/urls.ts'
+import {
+  createResourceStore,
+  type ResourceRow,
+  type ResourceStoreContext,
+} from '../../infra/resources/resource-store.ts'
 import { openSealedText, type SealBinding, type SealedText, sealText } from '../../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import { isPublicHeader } from '../../infra/secrets/redaction.ts'
@@ -9,8 +14,8 @@ import type { EndpointChange, EndpointInput, EndpointView, ModelInput } from '..
 import type { FormatInput } from '../schemas/response-format.ts'
 import { type HealthColumns, healthColumns, resetHealth, toHealthView } from './health-columns.ts'
 import { findCategoryErrors } from './reference-checks.ts'
-import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
 import { createSettingsGuard } from './settings-guard.ts'
+import { ofVendor } from './vendors.ts'
 
 type Row = ResourceRow &
   HealthColumns &
@@ -33,7 +38,7 @@ export const createEndpoints = (context: ResourceStoreContext & { masterKeys: Ma
     merged: ['headers', 'timeouts'],
     columns: `t.master_key, t.wrapped_key, t.sealed_headers, ${healthColumns}`,
     joins: "LEFT JOIN model_health h ON h.subject = 'endpoint' AND h.subject_id = t.endpoint_id",
-    ofVendor: true,
+    parent: ofVendor,
     toView: (row) => ({
       headers: toHeadersView(() => openHeaders(row, masterKeys)),
       health: toHealthView(row),

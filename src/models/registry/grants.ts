@@ -1,9 +1,13 @@
 import { ensureBusiness } from '../../accounts/businesses.ts'
 import { queryOne } from '../../infra/database/database.ts'
+import {
+  createResourceStore,
+  type ResourceRow,
+  type ResourceStoreContext,
+} from '../../infra/resources/resource-store.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { GrantChange, GrantInput, GrantView } from '../schemas/routing.ts'
 import { findKeyErrors } from './reference-checks.ts'
-import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
 
 /** The business of a grant for a user alone is `default`: tokens of other businesses may use any user id. */
 const toBusinessId = ({ business_id }: Pick<GrantInput, 'business_id'>): string => business_id ?? 'default'

@@ -6,8 +6,8 @@ type LastError = NonNullable<HealthView['last_error']>
 /** The health of a key, endpoint or model, as joined columns. */
 export type HealthColumns = {
   health_state: HealthView['state'] | null
-  health_since: Date | null
-  health_until: Date | null
+  health_since: string | null
+  health_until: string | null
   health_error: LastError | null
   health_for_all: boolean | null
 }
@@ -18,8 +18,8 @@ export const healthColumns =
 /** Without a row in model_health it is healthy. */
 export const toHealthView = (row: HealthColumns): HealthView => ({
   state: row.health_state ?? 'healthy',
-  since: row.health_since?.toISOString() ?? null,
-  until: row.health_until?.toISOString() ?? null,
+  since: row.health_since,
+  until: row.health_until,
   last_error: row.health_error,
   closed_for: (row.health_state ?? 'healthy') === 'healthy' ? null : row.health_for_all ? 'all' : 'some',
 })

@@ -1,6 +1,10 @@
+import {
+  createResourceStore,
+  type ResourceRow,
+  type ResourceStoreContext,
+} from '../../infra/resources/resource-store.ts'
 import type { RouteChange, RouteInput, RouteView } from '../schemas/routing.ts'
 import { findAliasErrors, findCategoryErrors } from './reference-checks.ts'
-import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
 
 /** Which models serve a role or a category. */
 export const createRoutes = (context: ResourceStoreContext) =>

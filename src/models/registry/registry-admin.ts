@@ -7,6 +7,7 @@ import { createCategories } from './categories.ts'
 import { createEndpoints } from './endpoints.ts'
 import { createGrants } from './grants.ts'
 import { createRoutes } from './model-routes.ts'
+import { registryLock } from './registry-rows.ts'
 import { createFormats, testStoredFormat } from './response-formats.ts'
 import { createScenarios } from './scenarios.ts'
 import { createKeys } from './vendor-keys.ts'
@@ -33,6 +34,7 @@ export const createRegistryAdmin = (options: RegistryAdminOptions) => {
   const { database, masterKeys, registry, hints, models } = options
   const context = {
     database,
+    lock: registryLock,
     masterKeys,
     healthChanged: () => hints.publish(healthChannel, ''),
     changed: () => registry.refresh(),

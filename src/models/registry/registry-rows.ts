@@ -101,6 +101,9 @@ export const toSealed = ({ master_key, wrapped_key, sealed }: SealedColumns): Se
   sealed: Buffer.from(sealed, 'hex'),
 })
 
+/** The lock of every change. */
+export const registryLock = 'mason.registry'
+
 /** Reads all rows in one statement. */
 export const readRegistryRows = async (sql: Sql): Promise<RegistryRows> => {
   const { rows } = await sql.query<RegistryRows>(statement)

@@ -2,12 +2,18 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../../infra/config/config.ts'
 import type { Database } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
+import { changeResources } from '../../infra/resources/resource-store.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { builtInCategories } from '../schemas/catalog.ts'
 import type { FormatInput } from '../schemas/response-format.ts'
-import { absentFormatParts, type FormatRow, type RegistryRows, readRegistryRows } from './registry-rows.ts'
-import { changeRegistry } from './resource-store.ts'
+import {
+  absentFormatParts,
+  type FormatRow,
+  type RegistryRows,
+  readRegistryRows,
+  registryLock,
+} from './registry-rows.ts'
 import { seedSettings, settingsDiffer } from './settings-seed.ts'
 
 /** What seeding needs. */
@@ -27,7 +33,7 @@ export const seedRegistry = async (options: RegistrySeedOptions): Promise<Regist
   const { database } = options
   const rows = await readRegistryRows(database)
   if (isSeeded(rows, options)) return rows
-  return changeRegistry({ database, changed: async () => {} }, async (sql) => {
+  return changeResources({ database, lock: registryLock }, async (sql) => {
     // another process may have been first
     const current = await readRegistryRows(sql)
     if (isSeeded(current, options)) return current

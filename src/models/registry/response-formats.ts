@@ -1,4 +1,9 @@
 import { cutJson, isLongJson } from '../../infra/database/pagination.ts'
+import {
+  createResourceStore,
+  type ResourceRow,
+  type ResourceStoreContext,
+} from '../../infra/resources/resource-store.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
@@ -9,7 +14,6 @@ import type { FormatTestView } from '../schemas/model-probe.ts'
 import type { FormatChange, FormatInput, FormatView } from '../schemas/response-format.ts'
 import { findCategoryErrors } from './reference-checks.ts'
 import { toFormatFields } from './registry-rows.ts'
-import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
 
 type Definition = Pick<FormatInput, (typeof definitionFields)[number]>
 type Row = ResourceRow & Pick<FormatView, 'name' | 'category' | 'built_in'> & { definition: Definition }
@@ -25,12 +29,13 @@ export const createFormats = (context: ResourceStoreContext) =>
     table: 'response_formats',
     idColumn: 'format_id',
     fields: ['name', 'category'],
-    columns: 't.definition, t.built_in',
+    shown: ['built_in'],
+    columns: 't.definition',
     listed: {
-      columns: `${cutJson('t.definition', emptyDefinition)} AS definition, t.built_in`,
+      columns: `${cutJson('t.definition', emptyDefinition)} AS definition`,
       truncated: Object.fromEntries(definitionFields.map((field) => [field, isLongJson('t.definition')])),
     },
-    toView: ({ built_in, ...row }) => ({ ...toFormatFields(row), built_in }),
+    toView: toFormatFields,
     toInput: toFormatFields,
     findErrors: async (sql, input, { id, before }) => [
       ...checkFormat(input),

@@ -1,11 +1,16 @@
-import type { ScenarioChange, ScenarioInput, ScenarioView } from '../../state/scenario.ts'
-import { findAliasErrors } from './reference-checks.ts'
 import {
   createResourceStore,
   dropNulls,
   type ResourceRow,
   type ResourceStoreContext,
-} from './resource-store.ts'
+} from '../../infra/resources/resource-store.ts'
+import {
+  type ScenarioChange,
+  type ScenarioInput,
+  type ScenarioView,
+  scenarioSchemas,
+} from '../../state/scenario.ts'
+import { findAliasErrors } from './reference-checks.ts'
 
 /** Scenarios: kinds of request, and how the graph handles each. */
 export const createScenarios = (context: ResourceStoreContext) =>
@@ -14,18 +19,7 @@ export const createScenarios = (context: ResourceStoreContext) =>
     prefix: 'sce',
     table: 'scenarios',
     idColumn: 'scenario_id',
-    fields: [
-      'name',
-      'description',
-      'examples',
-      'prompts',
-      'tools',
-      'output_tool',
-      'limits',
-      'models',
-      'rules',
-      'status',
-    ],
+    input: scenarioSchemas.input,
     json: ['prompts', 'limits', 'models'],
     merged: ['prompts', 'limits', 'models'],
     findErrors: (sql, { models }) => {

@@ -1,10 +1,10 @@
 import type { Config } from '../../infra/config/config.ts'
+import { upsertRow } from '../../infra/resources/resource-store.ts'
 import { openSealedText } from '../../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import { isMasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { type RegistryRows, toSealed } from './registry-rows.ts'
-import { upsertRow } from './resource-store.ts'
 import {
   settingsEndpointId,
   settingsKeyId,

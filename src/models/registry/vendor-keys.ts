@@ -1,5 +1,12 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { queryOne } from '../../infra/database/database.ts'
+import {
+  changeResources,
+  createResourceStore,
+  type ResourceRow,
+  type ResourceScope,
+  type ResourceStoreContext,
+} from '../../infra/resources/resource-store.ts'
 import { sealText } from '../../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import { findLimitError } from '../metering/reservation-size.ts'
@@ -7,14 +14,8 @@ import type { RegistryView } from '../ports/model-ports.ts'
 import type { KeyChange, KeyInput, KeyLimits, KeyView } from '../schemas/catalog.ts'
 import { type HealthColumns, healthColumns, resetHealth, toHealthView } from './health-columns.ts'
 import { toMicroLimits } from './registry-view.ts'
-import {
-  changeRegistry,
-  createResourceStore,
-  type ResourceRow,
-  type ResourceScope,
-  type ResourceStoreContext,
-} from './resource-store.ts'
 import { createSettingsGuard } from './settings-guard.ts'
+import { ofVendor } from './vendors.ts'
 
 type Row = ResourceRow &
   HealthColumns & {
@@ -61,7 +62,7 @@ export const createKeys = (
     merged: ['limits'],
     columns: `t.last_four, ${healthColumns}, ${modelsColumn}`,
     joins: "LEFT JOIN model_health h ON h.subject = 'key' AND h.subject_id = t.key_id",
-    ofVendor: true,
+    parent: ofVendor,
     toView: (row) => {
       const models = context.view().models.values()
       const limit_error = findLimitError(toMicroLimits(row.limits), row.vendor_id, models)
@@ -89,7 +90,7 @@ export const createKeys = (
     ...store,
     /** Replaces the secret at once and resets the key's health. Null: no such key. */
     rotate: (scope: ResourceScope, id: string, secret: string): Promise<KeyView | null> =>
-      changeRegistry(context, async (sql) => {
+      changeResources(context, async (sql) => {
         guard({ id }, { secret })
         const { vendor_id = '' } = scope
         const { master_key, wrapped_key, sealed_secret, last_four } = sealSecret(
@@ -117,7 +118,7 @@ export const createKeys = (
     async find({ vendor_id = '' }: ResourceScope, secret: string): Promise<KeyView | null> {
       // throws when there is no such vendor
       await store.list({ vendor_id }, { limit: 1 })
-      await context.changed()
+      await context.changed?.()
       const keys = context.view().keysByVendor.get(vendor_id) ?? []
       const same = keys.find((key) => key.secret !== null && isSameSecret(key.secret.reveal(), secret))
       return same ? store.get({ vendor_id }, same.id) : null

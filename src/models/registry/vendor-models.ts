@@ -1,19 +1,26 @@
 import { queryOne } from '../../infra/database/database.ts'
 import { type PageRequest, readPage } from '../../infra/database/pagination.ts'
-import type { Sql } from '../../state/ports/sql.ts'
-import type { FieldError } from '../../state/resource-schema.ts'
-import type { Page } from '../../state/run-view.ts'
-import type { ModelChange, ModelInput, ModelView, Prices } from '../schemas/catalog.ts'
-import type { UnreadAnswer } from '../schemas/model-probe.ts'
-import { type HealthColumns, healthColumns, resetHealth, toHealthView } from './health-columns.ts'
-import { findCategoryErrors } from './reference-checks.ts'
 import {
   createResourceStore,
   type ResourceRow,
   type ResourceScope,
   type ResourceStoreContext,
-} from './resource-store.ts'
+} from '../../infra/resources/resource-store.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { FieldError } from '../../state/resource-schema.ts'
+import type { Page } from '../../state/run-view.ts'
+import {
+  type ModelChange,
+  type ModelInput,
+  type ModelView,
+  modelInputSchema,
+  type Prices,
+} from '../schemas/catalog.ts'
+import type { UnreadAnswer } from '../schemas/model-probe.ts'
+import { type HealthColumns, healthColumns, resetHealth, toHealthView } from './health-columns.ts'
+import { findCategoryErrors } from './reference-checks.ts'
 import { createSettingsGuard } from './settings-guard.ts'
+import { ofVendor } from './vendors.ts'
 
 /** The models of one vendor, with the aliases that callers use. */
 export const createModels = (context: ResourceStoreContext & { healthChanged(): void }) => {
@@ -24,27 +31,12 @@ export const createModels = (context: ResourceStoreContext & { healthChanged(): 
       prefix: 'mod',
       table: 'models',
       idColumn: 'model_id',
-      fields: [
-        'name',
-        'upstream_name',
-        'version',
-        'category',
-        'endpoint_id',
-        'dialect',
-        'context_window',
-        'max_output',
-        'prices',
-        'response_format_id',
-        'capabilities',
-        'refuses_stop',
-        'continuation',
-        'status',
-      ],
+      input: modelInputSchema,
       json: ['prices'],
       columns: healthColumns,
       joins: "LEFT JOIN model_health h ON h.subject = 'model' AND h.subject_id = t.model_id",
       toView: (row) => ({ health: toHealthView(row) }),
-      ofVendor: true,
+      parent: ofVendor,
       findErrors: async (sql, input, { id, scope: { vendor_id = '' } }) => [
         ...(await findCategoryErrors(sql, [input.category], () => '/category')),
         ...(await findPlacementErrors(sql, input, vendor_id)),
@@ -79,17 +71,17 @@ export const createModels = (context: ResourceStoreContext & { healthChanged(): 
     async unread(scope: ResourceScope, id: string, page: PageRequest): Promise<Page<UnreadAnswer> | null> {
       if (!(await store.get(scope, id))) return null
       const list = {
-        select: `answer_id::text AS id, a.at AS received_at, format_id, place, raw`,
+        select: `answer_id::text AS id, a.at, format_id, place, raw`,
         from: 'unread_answers a',
         where: 'model_id = $1',
         values: [id],
         at: 'a.at',
         id: 'answer_id::text',
       }
-      type Row = Omit<UnreadAnswer, 'at'> & { received_at: Date }
-      return readPage(context.database, list, page, ({ received_at, ...row }: Row) => ({
+      type Row = Omit<UnreadAnswer, 'at'> & { at: Date }
+      return readPage(context.database, list, page, ({ at, ...row }: Row) => ({
         ...row,
-        at: received_at.toISOString(),
+        at: at.toISOString(),
       }))
     },
   }

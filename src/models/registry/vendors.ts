@@ -1,6 +1,13 @@
+import {
+  createResourceStore,
+  type ResourceRow,
+  type ResourceStoreContext,
+} from '../../infra/resources/resource-store.ts'
 import type { VendorChange, VendorInput, VendorView } from '../schemas/catalog.ts'
-import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
 import { createSettingsGuard } from './settings-guard.ts'
+
+/** What a vendor is the parent of. */
+export const ofVendor = { name: 'vendor', table: 'vendors', idColumn: 'vendor_id' }
 
 /** The vendors whose models are called. */
 export const createVendors = (context: ResourceStoreContext) =>

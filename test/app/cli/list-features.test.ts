@@ -15,7 +15,7 @@ test('each feature is listed with the tools, routes, loops and metrics of its fi
       metrics = [],
       commands = [],
     } = features[at] ?? {}
-    expect(routes.length > 0).toBe(has('.routes.ts'))
+    expect(routes.length > 0).toBe(has('.routes.ts') || has('.resource.ts'))
     expect(routes.filter((route) => !/^(GET|POST|PUT|PATCH|DELETE) \//.test(route))).toEqual([])
     expect([tools, nodes, loops, metrics, commands].map((names) => names.length > 0)).toEqual(
       ['.tool.ts', '.node.ts', '.loop.ts', '.metrics.ts', '.command.ts'].map(has),

@@ -1,4 +1,4 @@
-import { type FeatureSource, loadFeatures, loadKind } from '../../../features/load-features.ts'
+import { type FeatureSource, loadFeatures, loadKind, loadRoutes } from '../../../features/load-features.ts'
 import { featureSources } from '../../features.generated.ts'
 import { exitCodes } from '../errors.ts'
 
@@ -27,7 +27,7 @@ export const listFeatures = async (
           (path: string) => void routes.push(`${method.toUpperCase()} ${path}`),
         ]),
       )
-      for (const { definition } of await loadKind(own, 'routes'))
+      for (const { definition } of await loadRoutes(own))
         definition.add(app as never, noServices as never, noServices as never)
       const namesOf = async (kind: 'tool' | 'node' | 'loop' | 'metrics' | 'command'): Promise<string[]> =>
         (await loadKind(own, kind)).map(({ definition }) => definition.name)

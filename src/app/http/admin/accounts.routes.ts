@@ -5,7 +5,6 @@ import {
   userSchemas,
 } from '../../../accounts/account-schemas.ts'
 import { budgetSchemas } from '../../../accounts/budget-schemas.ts'
-import type { ResourceScope } from '../../../models/registry/resource-store.ts'
 import { businessQuery } from '../../../routes/parameters.ts'
 import { resourceRoutes } from '../../../routes/resource-routes.ts'
 import type { App } from '../../../routes/route.ts'
@@ -28,15 +27,7 @@ export const accountsRoutes = (app: App, server: ServerContext): void => {
     },
     problems: { create: ['already_exists'] },
     remedy: 'GET /admin/v1/businesses lists them; POST creates one before its first run',
-    store: () => {
-      const { businesses } = runtime.admin
-      return {
-        list: (_, page) => businesses.list(page),
-        create: (_, input) => businesses.create(input),
-        get: (_, id) => businesses.get(id),
-        change: (_, id, change) => businesses.change(id, change),
-      }
-    },
+    store: () => runtime.admin.businesses,
   })
   // the token itself is only in the response that creates it
   resourceRoutes(app, {
@@ -53,16 +44,7 @@ export const accountsRoutes = (app: App, server: ServerContext): void => {
       change: 'Changes label or roles',
       remove: 'Revokes a token, at once and for good',
     },
-    store: () => {
-      const { tokens } = runtime.admin
-      return {
-        list: (scope, page) => tokens.list({ ...scope, ...page }),
-        create: (_, input) => tokens.create(input),
-        get: (_, id) => tokens.get(id),
-        change: (_, id, change) => tokens.change(id, change),
-        remove: (_, id) => tokens.revoke(id),
-      }
-    },
+    store: () => runtime.admin.tokens,
   })
 
   // profiles that feed `user_context`; a user belongs to a business
@@ -82,16 +64,7 @@ export const accountsRoutes = (app: App, server: ServerContext): void => {
     },
     problems: { create: ['already_exists'] },
     remedy: 'name the business with ?business_id=; GET /admin/v1/users lists its users',
-    store: () => {
-      const { users } = runtime.admin
-      return {
-        list: (scope, page) => users.list({ ...page, business_id: readBusinessId(scope) }),
-        create: (_, input) => users.create(input),
-        get: (scope, id) => users.get(readBusinessId(scope), id),
-        change: (scope, id, { profile }) => users.change(readBusinessId(scope), id, profile),
-        remove: (scope, id) => users.remove(readBusinessId(scope), id),
-      }
-    },
+    store: () => runtime.admin.users,
   })
   budgetRoutes(app, server)
 }
@@ -112,16 +85,5 @@ const budgetRoutes = (app: App, { runtime }: ServerContext): void =>
       remove: 'Deletes a budget; what is spent still counts for a new one',
     },
     problems: { create: ['already_exists'] },
-    store: () => {
-      const { budgets } = runtime.admin
-      return {
-        list: (scope, page) => budgets.list({ ...scope, ...page }),
-        create: (_, input) => budgets.create(input),
-        get: (_, id) => budgets.get(id),
-        change: (_, id, change) => budgets.change(id, change),
-        remove: (_, id) => budgets.remove(id),
-      }
-    },
+    store: () => runtime.admin.budgets,
   })
-
-const readBusinessId = ({ business_id = 'default' }: ResourceScope): string => business_id

@@ -22,16 +22,7 @@ export const auditRoutes = (app: App, { runtime }: ServerContext): void => {
       create: 'Creates an admin token of a person; it is only in this response',
       remove: 'Revokes the token of an operator, at once and for good',
     },
-    store: () => {
-      const { operators } = runtime.admin
-      return {
-        list: (_, page) => operators.list(page),
-        create: (_, input) => operators.create(input),
-        get: (_, id) => operators.get(id),
-        change: (_, id, change) => operators.change(id, omitUndefined(change)),
-        remove: (_, id) => operators.revoke(id),
-      }
-    },
+    store: () => runtime.admin.operators,
   })
   app.get('/admin/v1/audit', {
     schema: { querystring: plainPageQuery.extend(auditFilterSchema.shape).extend(spanQuery.shape) },

@@ -1,0 +1,50 @@
+import type { ZodObject, ZodType, z } from 'zod'
+import type { Database } from '../infra/database/database.ts'
+import {
+  createResourceStore,
+  type ResourceKind,
+  type ResourceRow,
+  type ResourceStore,
+} from '../infra/resources/resource-store.ts'
+import { actionRoute, type Resource, type ResourceAction, resourceRoutes } from '../routes/resource-routes.ts'
+import { databaseRef } from './core.ref.ts'
+import type { Needed, Needs, ResourceDefinition } from './definitions.ts'
+
+/**
+ * `*.resource.ts`: a table that admins manage by its schemas. `operations` are those that differ from the store's, `actions`
+ * those of one beside them.
+ */
+export const defineResource = <
+  Input extends ZodObject,
+  Change extends ZodType,
+  View extends ZodObject,
+  Row extends ResourceRow = ResourceRow,
+  Changed extends z.output<Change> & object = z.output<Change> & object,
+  const Given extends Needs = Record<never, never>,
+>(
+  resource: Omit<Resource<Input, Change, View>, 'store'> &
+    Omit<ResourceKind<Row, z.output<Input>, Changed, z.output<View>>, 'name' | 'input'> & {
+      needs?: Given
+      operations?(
+        store: ResourceStore<z.output<Input>, Changed, z.output<View>>,
+        needed: Needed<Given>,
+      ): Partial<ResourceStore<z.output<Input>, Changed, z.output<View>>>
+      actions?(
+        store: ResourceStore<z.output<Input>, Changed, z.output<View>>,
+        needed: Needed<Given>,
+      ): readonly ResourceAction[]
+    },
+): ResourceDefinition => ({
+  kind: 'resource',
+  needs: { ...resource.needs, database: databaseRef },
+  add(app, { database, ...needed }, server) {
+    const { operations, actions } = resource
+    const own = needed as unknown as Needed<Given>
+    const store = createResourceStore<Row, z.output<Input>, Changed, z.output<View>>(
+      { database: database as Database },
+      { name: resource.one.replace(/^an? /, ''), ...resource },
+    )
+    resourceRoutes(app, { ...resource, store: () => ({ ...store, ...operations?.(store, own) }) })
+    for (const action of actions?.(store, own) ?? []) actionRoute(app, server, resource, action)
+  },
+})
