@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startAgents } from '../../examples/buy-demo/agents.ts'
@@ -10,6 +10,8 @@ import { createKey, publicUrl, setUpTrust, signContent } from '../../examples/pu
 import { startMason } from '../../examples/served-demo/processes.ts'
 import { createClient } from '../../src/client/index.ts'
 import type { Environment } from '../../src/infra/config/config.ts'
+import { toPackagePath } from '../../src/infra/lib/package-path.ts'
+import type { RunEvent } from '../../src/state/run-view.ts'
 import { shopperSettings, startPayments } from '../../test/support/purchase-processes.ts'
 import type { Case, Figures, Variant } from '../case.ts'
 import { watchOthers } from '../support/others-time.ts'
@@ -28,6 +30,13 @@ const startServed = async ({ env }: Place, modelUrl: string) => {
   return { serve, payments, url: serve.said[1] ?? '' }
 }
 
+/** What the person waits for. */
+const events: Partial<Record<RunEvent['event'], string>> = {
+  input_required: 'a question',
+  consent_required: 'the consent',
+  done: 'the end',
+}
+
 /** Purchases one after the other, from the prompt to the checked receipt, with a person who answers at once. */
 const buy =
   (ap2: '0.1' | '0.2'): Variant =>
@@ -40,18 +49,41 @@ const buy =
       ...{ folder, audience: publicUrl, trust: set.keys, flags: null },
       change: { merchant: { unsigned_offers: ap2 === '0.1' } },
     })
-    const others = watchOthers()
+    const others = watchOthers({
+      ...{
+        [model.url]: 'the model',
+        [agents.merchant.url]: 'the merchant',
+        [agents.wallet.url]: 'the wallet',
+      },
+      [agents.processor.url]: 'the processor',
+    })
     try {
       await introduceAgents(set, agents)
+      // as docs/payments.md has a business shop
+      const template = await readFile(toPackagePath('templates', 'scenarios', 'shopping.json'), 'utf8')
+      await set.call('POST', '/admin/v1/scenarios', JSON.parse(template) as object)
       const client = createClient({ url, token: 'none' })
       let nth = 0
       const once = async (): Promise<Figures> => {
+        others.mark('the next purchase')
+        others.readWaits()
         const [before, since] = [others.read(), performance.now()]
         const sign = (content: string) => others.act(() => signContent(content, phone))
-        const { answer } = await buyUnattended({ client, call: set.call, sign }, `user_${nth++}`)
+        const onEvent = ({ event }: RunEvent): void => {
+          const name = events[event]
+          if (name !== undefined) others.mark(name)
+        }
+        const { answer } = await buyUnattended(
+          { client, call: set.call, sign, scenario: 'shopping', onEvent },
+          `user_${nth++}`,
+        )
         if (!answer?.startsWith('I bought it')) throw new Error(`nothing was bought: ${answer}`)
         const [all, theirs] = [performance.now() - since, others.read() - before]
-        return { 'ms of Mason': all - theirs, 'ms of agents, model and person': theirs }
+        const waits = Object.entries(others.readWaits()).map(([name, ms]) => [`of them until ${name}`, ms])
+        return {
+          ...{ 'ms of Mason': all - theirs, 'ms of agents, model and person': theirs },
+          ...Object.fromEntries(waits),
+        }
       }
       for (let n = 0; n < place.count(5); n++) await once()
       const cpu = [serve, payments].map(({ pid }) => cpuMs(pid))

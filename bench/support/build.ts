@@ -53,6 +53,7 @@ const needed = [
   'mandate-parties.ts',
   'no-op-models.ts',
   'payment-provider.ts',
+  'purchase-processes.ts',
   'purchases.ts',
   'registry-view.ts',
   'served-logins.ts',

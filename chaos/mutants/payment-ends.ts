@@ -75,8 +75,8 @@ export const paymentEndMutants: readonly Mutant[] = [
     file: `${folder}/start-executor.ts`,
     edits: [
       {
-        from: 'const takePayments = async (): Promise<number> => {',
-        to: 'const takePayments = async (): Promise<number> => {\n    await decideConsent()',
+        from: 'const takePayments = async (): Promise<boolean> => {',
+        to: 'const takePayments = async (): Promise<boolean> => {\n    await decideConsent()',
       },
     ],
     why: 'one consent stops the payments of all businesses',

@@ -7,16 +7,18 @@ type Buyer = Pick<Mason, 'call'> & {
   client: ReturnType<typeof createClient>
   /** The user's signature of the bytes of a consent. */
   sign(content: string): Promise<string>
+  /** By which the run shops, where its row is there. */
+  scenario?: string
   onEvent?: (event: RunEvent) => void
 }
 
 /** A purchase of the demo, with a user who approves and answers at once. */
 export const buyUnattended = async (
-  { client, call, sign, onEvent }: Buyer,
+  { client, call, sign, scenario, onEvent }: Buyer,
   user_id: string,
   signal?: AbortSignal,
 ): Promise<{ run_id: string; status: string; answer: string | null }> => {
-  const { id: run_id } = await client.submit({ prompt, user_id })
+  const { id: run_id } = await client.submit({ prompt, user_id, ...(scenario && { scenario }) })
   for await (const next of client.events({ run_id }, signal && { signal })) {
     onEvent?.(next)
     const { event, data } = next

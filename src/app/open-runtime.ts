@@ -344,7 +344,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     },
     features,
     publicOrigin: toIssuer(config),
-    consent: createConsentApi(database, config.publicUrl ?? null, feed.publishPaymentWork),
+    consent: createConsentApi(database, config.publicUrl ?? null, () => feed.publishPaymentWork('consents')),
     health: () => checkHealth(database, queues),
     async startWorker({ concurrency = config.concurrency, maxRuns = config.maxRuns } = {}) {
       await Promise.all([files.sweep(), warnAboutSharedRoot(workerDatabase, config.filesRoot, log)])

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { type Database, hasRow, queryOne } from '../infra/database/database.ts'
+import type { PaymentWork } from '../infra/queue/hints.ts'
 import { createConsents } from '../payments/consent/consents.ts'
 import { createOpenMandateStore } from '../payments/consent/open-mandate-rows.ts'
 import { createPasskeys } from '../payments/consent/passkeys.ts'
@@ -34,7 +35,11 @@ const windowMs = 60_000
  * What the API does about payments: it reads, stores what providers send, and orders. The executor moves the money; `wakeExecutor` is
  * called once there is work for it.
  */
-export const createPaymentsApi = (database: Database, clock: Clock, wakeExecutor = () => {}) => {
+export const createPaymentsApi = (
+  database: Database,
+  clock: Clock,
+  wakeExecutor: (work: PaymentWork) => void = () => {},
+) => {
   const counts = new LRUCache<string, { since: number; webhooks: number }>({ max: maxCounted })
   return {
     /** The public keys of receipts, the one in use first. */
@@ -66,7 +71,7 @@ export const createPaymentsApi = (database: Database, clock: Clock, wakeExecutor
           detail: { retry_after_s: Math.ceil((count.since + windowMs - now) / 1000) },
         })
       await storeWebhook(database, providerId, headers, await readBody())
-      wakeExecutor()
+      wakeExecutor('webhooks')
       return true
     },
     /** Orders what an admin decided and waits 5 s for the executor. Null: no such payment. Throws `invalid_request`. */
@@ -83,7 +88,7 @@ export const createPaymentsApi = (database: Database, clock: Clock, wakeExecutor
       if (!payment) return null
       const order = toOrder(decision, payment)
       const orderId = await orderForAdmin(database, payment.tenant, paymentId, order)
-      wakeExecutor()
+      wakeExecutor('payments')
       const until = clock.monotonicMs() + waitMs
       for (let pauseMs = pollMs.first; ; pauseMs = Math.min(2 * pauseMs, pollMs.most)) {
         const outcome = (await readOrder(database, orderId))?.outcome ?? null

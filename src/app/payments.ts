@@ -17,7 +17,6 @@ import { decideConsent } from '../payments/consent/decide-consents.ts'
 import { createCardSigner } from '../payments/executor/card-signer.ts'
 import { type RunningExecutor, startExecutor } from '../payments/executor/start-executor.ts'
 import { openPaymentKeys } from '../payments/keys/payment-keys.ts'
-import { sealForExecutor } from '../payments/keys/sealed-texts.ts'
 import { createProviderOpener } from '../payments/providers/provider-rows.ts'
 import { createTrust } from '../payments/trust/trust.ts'
 import { MasonError } from '../state/errors.ts'
@@ -72,7 +71,6 @@ export const startPayments = async (
     trust,
     openProvider: createProviderOpener(database, { unseal }, egress, { testOnly, agents, trust }),
     unseal,
-    seal: (text: string, purpose: string) => sealForExecutor(database, text, purpose),
     signer,
     agentKey,
     wake,

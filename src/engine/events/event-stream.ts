@@ -27,11 +27,13 @@ export async function* streamRunEvents(
       const { changed, deltas } = await inbox.next()
       if (signal.aborted) return
       for (const delta of deltas) yield { event: 'delta', data: delta }
-      if (!changed) continue
-      for (;;) {
-        const { runs, rows, more } = await poller.readAfter(source, last)
-        await snapshots.addRuns(runs, (run) => poller.readTodos(source.session_id, run))
-        if (first) yield* snapshots.changedSnapshots(runs, last)
+      if (changed === 'nothing') continue
+      for (let isWhole = changed === 'all'; ; ) {
+        const { runs, rows, more } = await (isWhole
+          ? poller.readAfter(source, last)
+          : poller.readActions(source, last))
+        if (runs) await snapshots.addRuns(runs, (run) => poller.readTodos(source.session_id, run))
+        if (runs && first) yield* snapshots.changedSnapshots(runs, last)
         first = false
         for (const row of rows) {
           yield row.event
@@ -42,6 +44,12 @@ export async function* streamRunEvents(
           if (ended) yield { event: 'done', data: ended }
         }
         if (more) continue
+        if (!runs) {
+          // the run ended in the commit of this action
+          isWhole = rows.some(({ body }) => body.node === 'end')
+          if (isWhole) continue
+          break
+        }
         yield* snapshots.changedSnapshots(runs, last)
         const run = runs.at(-1)?.view
         if (!run) return
@@ -68,12 +76,12 @@ export const waitForRun = async (
   options: { admittedNow: boolean },
   signal: AbortSignal,
 ): Promise<RunView | null> => {
-  const inbox = openInbox(feed, source, signal, { statusOnly: true, changed: !options.admittedNow })
+  const inbox = openInbox(feed, source, signal, { statusOnly: true, isChanged: !options.admittedNow })
   try {
     for (;;) {
       const { changed } = await inbox.next()
       signal.throwIfAborted()
-      if (!changed) continue
+      if (changed === 'nothing') continue
       const run = await poller.readRun(source.run_id)
       if (!run || isEnded(run) || run.status === 'input_required' || run.consent_request) return run
     }
@@ -85,19 +93,23 @@ export const waitForRun = async (
 const isEnded = (run: RunView): boolean =>
   run.status === 'completed' || run.status === 'failed' || run.status === 'cancelled'
 
-/** Collects what the feed publishes between two calls of `next`; the first call reports a change unless `changed` is false. */
+/** What a follower reads again: actions alone, where nothing but actions was committed. */
+type Changed = 'nothing' | 'actions' | 'all'
+
+/** Collects what the feed publishes between two calls of `next`; the first call reports a change unless `isChanged` is false. */
 const openInbox = (
   feed: Feed,
   source: EventScope,
   signal: AbortSignal,
-  { statusOnly = false, changed = true } = {},
+  { statusOnly = false, isChanged = true } = {},
 ) => {
+  let changed: Changed = isChanged ? 'all' : 'nothing'
   let deltas: TextDelta[] = []
   let wake: () => void = () => {}
   const stop = feed.follow(source.business_id, source.session_id, {
     onChange(change) {
       if (statusOnly && change !== 'status') return
-      changed = true
+      changed = change === 'action' && changed !== 'all' ? 'actions' : 'all'
       wake()
     },
     onDelta(delta) {
@@ -111,13 +123,13 @@ const openInbox = (
   const onAbort = (): void => wake()
   signal.addEventListener('abort', onAbort, { once: true })
   return {
-    async next(): Promise<{ changed: boolean; deltas: TextDelta[] }> {
-      if (!changed && deltas.length === 0 && !signal.aborted)
+    async next(): Promise<{ changed: Changed; deltas: TextDelta[] }> {
+      if (changed === 'nothing' && deltas.length === 0 && !signal.aborted)
         await new Promise<void>((resolve) => {
           wake = resolve
         })
       const batch = { changed, deltas }
-      changed = false
+      changed = 'nothing'
       deltas = []
       return batch
     },

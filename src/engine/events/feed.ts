@@ -1,13 +1,16 @@
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
-import { type Hints, paymentWorkChannel } from '../../infra/queue/hints.ts'
+import { type Hints, type PaymentWork, paymentWorkChannel } from '../../infra/queue/hints.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { openStatusesSql } from '../../state/run-status.ts'
 import type { TextDelta } from '../../state/run-view.ts'
 
-/** `action`: only an action was committed; `admitted`: only a run was admitted; `status`: anything may have changed. */
-export type SessionChange = 'action' | 'admitted' | 'status'
+/**
+ * `action`: only an action was committed; `claimed`: the first one of a claim, so that its run is running; `admitted`: only a run was
+ * admitted; `status`: anything may have changed.
+ */
+export type SessionChange = 'action' | 'claimed' | 'admitted' | 'status'
 
 /** What wakes a follower of a session: a commit, or streamed text. */
 export type SessionFollower = { onChange(change: SessionChange): void; onDelta(delta: TextDelta): void }
@@ -120,8 +123,8 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
       publish({ tenant: businessId, session_id: sessionId, kind: 'status' })
       hints.publish(cancelsChannel, '')
     },
-    /** An order, a consent or a webhook was committed: the executor of payments looks at once. */
-    publishPaymentWork: (): void => hints.publish(paymentWorkChannel, ''),
+    /** Work of a kind was committed: the executor of payments looks for it at once. */
+    publishPaymentWork: (work: PaymentWork): void => hints.publish(paymentWorkChannel, work),
     onCancel(watch: () => void): () => void {
       cancelWatchers.add(watch)
       return () => void cancelWatchers.delete(watch)

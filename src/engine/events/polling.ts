@@ -60,6 +60,12 @@ export const createPoller = (database: Database, businessId: string, permits: Po
         ])
         return { runs, rows: rows.map(toPolledRow), more }
       }),
+    /** The next actions alone: of a commit that changed no status. */
+    readActions: (source: EventScope, after: number) =>
+      shareRead(`actions ${source.session_id} ${source.run_id ?? ''} ${after}`, async (sql) => {
+        const { rows, more } = await readActionsAfter(sql, source, after, actionPageSize)
+        return { runs: null, rows: rows.map(toPolledRow), more }
+      }),
     /** Where a stream of changes begins that was at `after`, and the changes after a position. */
     startChanges: (after: number | null) =>
       shareRead(`start ${after}`, (sql) => startChanges(sql, businessId, after)),

@@ -14,12 +14,12 @@ import { readOutageRecord, waitForModel } from './model-outage.ts'
 import { leaveToOtherVersion, parkRun, requeueRun } from './release.ts'
 import { closeOwnWaits, delayPoll, endOwnWait, startWaits } from './waits.ts'
 
-/** The same log, which calls `ordered` once a wait was started with which an order of a payment may be committed. */
+/** The same log, which calls `ordered` once a wait may have committed an order of a payment: not where it has its outcome already. */
 export const tellOrders = (log: RunLog, ordered: () => void): RunLog => ({
   ...log,
   async startWaits(call, first, requests) {
     const states = await log.startWaits(call, first, requests)
-    if (requests.some(({ kind }) => kind === 'payment')) ordered()
+    if (requests.some(({ kind }, at) => kind === 'payment' && states[at]?.outcome == null)) ordered()
     return states
   },
 })

@@ -208,15 +208,15 @@ export const createWorker = (options: WorkerOptions) => {
       : await latestPositions.load(sql, claim.tenant, claim.session_id, claim.turn)
     const { log: runLog, whenRecorded } = guardEffects(
       timeAppends(
-        tellOrders(
-          createRunLog(sql, { ...claim, worker_id: workerId }, { lease, appendTogether }),
-          feed.publishPaymentWork,
+        tellOrders(createRunLog(sql, { ...claim, worker_id: workerId }, { lease, appendTogether }), () =>
+          feed.publishPaymentWork('payments'),
         ),
         clock,
         reports,
       ),
     )
     controls.set(control, whenRecorded)
+    let isFirstAction = true
     const live = createLiveRun(
       { ...claim, business_id: claim.tenant, state },
       {
@@ -229,7 +229,8 @@ export const createWorker = (options: WorkerOptions) => {
         events: {
           onAction: () => {
             pace.worked(claim.tenant)
-            feed.publishChange(claim.tenant, claim.session_id, 'action')
+            feed.publishChange(claim.tenant, claim.session_id, isFirstAction ? 'claimed' : 'action')
+            isFirstAction = false
             if (known.trust(claim)) poll()
           },
           // attempts of a new claim are numbered after those of the last, so that they void its streamed text

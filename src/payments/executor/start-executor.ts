@@ -8,7 +8,7 @@ import { claimOpenPayments, takeOrders } from './work-queue.ts'
 export type ExecutorOptions = {
   concurrency?: number
   idleMs?: number
-  /** Hints that there is work, for which it looks at once. One that is lost costs `idleMs`. */
+  /** Hints that there is work of a kind, for which it looks at once. One that is lost costs `idleMs`. */
   hints?: Pick<Hints, 'subscribe'> | null
 }
 
@@ -36,64 +36,68 @@ export const startExecutor = (
       .finally(() => lane.delete(tracked))
     lane.add(tracked)
   }
-  const takePayments = async (): Promise<number> => {
+  /** True: more may be due. */
+  const takePayments = async (): Promise<boolean> => {
     const free = concurrency - running.size
     const claimedAt = clock.monotonicMs()
     // what was begun goes first, since the provider knows its key for a limited time
-    const payments = await claimOpenPayments(database, Math.ceil(free / 2), leaseMs)
+    const half = Math.ceil(free / 2)
+    const payments = await claimOpenPayments(database, half, leaseMs)
     for (const payment of payments)
       run(running, executor.runPayment(payment, claimedAt), { payment_id: payment.payment_id })
     const orders = payments.length < free ? await takeOrders(database, free - payments.length, leaseMs) : []
     for (const order of orders) run(running, executor.runOrder(order), { payment_id: order.payment_id })
-    return orders.length + payments.length
+    return payments.length === half || payments.length + orders.length === free
   }
-  const takeWebhooks = async (): Promise<number> => {
-    const messages = await takeMessages(database, concurrency - reading.size, leaseMs)
+  const takeWebhooks = async (): Promise<boolean> => {
+    const free = concurrency - reading.size
+    const messages = await takeMessages(database, free, leaseMs)
     for (const message of messages)
       run(reading, handleMessage(database, message, services.openProvider, executor), {
         message_id: message.message_id,
       })
-    return messages.length
+    return messages.length === free
   }
   /** Of each loop, ended by a hint, also by one that comes while it looks for work: what it missed is looked for again. */
   const pauses = new Map<string, AbortController>()
-  const wakeAll = (): void => {
-    for (const pause of pauses.values()) pause.abort()
+  const wake = (work: string): void => {
+    const named = pauses.get(work)
+    for (const pause of named ? [named] : pauses.values()) pause.abort()
   }
   /** Each kind of work has a loop of its own, so that none waits for another, whatever it throws and however slow it is. */
-  const loop = async (work: string, take: () => Promise<number>, lane = new Set()): Promise<void> => {
+  const loop = async (work: string, take: () => Promise<boolean>, lane = new Set()): Promise<void> => {
     const isFull = (): boolean => lane.size >= concurrency
     for (let failures = 0; !stopping.signal.aborted; ) {
       const pause = new AbortController()
       pauses.set(work, pause)
-      const taken = await take().then(
-        (count) => {
+      const isMoreDue = await take().then(
+        (isMore) => {
           failures = 0
-          return count
+          return isMore
         },
         (error: unknown) => {
           // the first, second, fourth and so on: a database that is down for a day is no flood of warnings
           if (Number.isInteger(Math.log2(++failures)))
             log.warn({ work, failures, error: String(error) }, 'the executor found no work, and looks again')
-          return 0
+          return false
         },
       )
-      if (taken > 0 && !isFull()) continue
+      if (isMoreDue && !isFull()) continue
       await (isFull() ? Promise.race(lane) : clock.sleep(idleMs, pause.signal).catch(() => {}))
     }
     await Promise.all(lane)
   }
-  const subscribing = hints?.subscribe(paymentWorkChannel, wakeAll)
+  const subscribing = hints?.subscribe(paymentWorkChannel, wake)
   const looping = Promise.all([
     loop('payments', takePayments, running),
     loop('webhooks', takeWebhooks, reading),
-    loop('consents', async () => ((await decideConsent()) === null ? 0 : 1)),
-    loop('agent cards', async () => ((await signCard()) ? 1 : 0)),
+    loop('consents', async () => (await decideConsent()) !== null),
+    loop('agent cards', signCard),
   ])
   return {
     async stop() {
       stopping.abort()
-      wakeAll()
+      wake('')
       await (await subscribing)?.()
       await looping
     },
