@@ -160,7 +160,7 @@ export const claimMutants: readonly Mutant[] = [
   {
     name: 'the tries of a row fence learning',
     file: queue,
-    edits: [{ after: 'DELETE FROM distillations d', from: ' AND d.tries = c.tries', to: '' }],
+    edits: [{ after: 'DELETE FROM distillations d USING', from: ' AND d.tries = c.tries', to: '' }],
     why: 'a worker whose time is over writes what another worker is learning',
     caughtBy: learning(
       'of a group the runs are left out that another worker has claimed since, and two that read one row never both have it',

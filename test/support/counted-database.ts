@@ -40,14 +40,15 @@ export const countStatements = (names: StatementNames) => {
     (sql: Sql): Promise<T> => {
       const scope = { isCounted: false }
       return work({
-        query: (text: string, values?: SqlValues) => counted(text, scope, () => sql.query(text, values)),
+        query: <Row>(text: string, values?: SqlValues) =>
+          counted(text, scope, () => sql.query<Row>(text, values)),
       })
     }
   return {
     wrap: (database: Database): Database => ({
       ...database,
-      query: (text, values, options) =>
-        counted(text, { isCounted: false }, () => database.query(text, values, options)),
+      query: <Row>(text: string, values?: SqlValues, options?: { timeoutMs?: number }) =>
+        counted(text, { isCounted: false }, () => database.query<Row>(text, values, options)),
       transaction: (work, options) => database.transaction(within(work), options),
       asBusiness: (business, work, options) => database.asBusiness(business, within(work), options),
     }),
