@@ -6,7 +6,7 @@ import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import type { LearnedProfile } from '../../src/memory/policy/learned-profile.ts'
 import { distillRuns } from '../../src/memory/store/distill-run.ts'
-import { claimDistillations, type EndedRun } from '../../src/memory/store/distillation-queue.ts'
+import { claimDistillations, type RunToDistill } from '../../src/memory/store/distillation-queue.ts'
 import { startMemoryWorker } from '../../src/memory/store/memory-worker.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { unique } from '../support/backend.ts'
@@ -186,7 +186,7 @@ test('of a group the runs are left out that another worker has claimed since, an
   const run = async (prompt: string) =>
     (await runtime.complete({ user_id, session_id: unique('ses'), prompt })).id
   const [lost, good] = [await run('Hi lost'), await run('Hi good')]
-  const mine = (due: readonly EndedRun[]) => due.filter((one) => one.user_id === user_id)
+  const mine = (due: readonly RunToDistill[]) => due.filter((one) => one.user_id === user_id)
   const expired = await claimDistillations(database, 0, mine)
   expect(expired.map(({ run_id }) => run_id)).toEqual([lost, good])
   let readers = 0
@@ -201,7 +201,7 @@ test('of a group the runs are left out that another worker has claimed since, an
       return answered as never
     },
   }
-  const onlyLost = (due: readonly EndedRun[]) => due.filter(({ run_id }) => run_id === lost)
+  const onlyLost = (due: readonly RunToDistill[]) => due.filter(({ run_id }) => run_id === lost)
   const claims = await Promise.all([1, 2].map(() => claimDistillations(together, 60_000, onlyLost)))
   expect(claims.flat()).toMatchObject([{ run_id: lost, tries: 2 }])
   await distillRuns(parts(), expired, never())

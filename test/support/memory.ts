@@ -1,7 +1,7 @@
 import type { Database } from '../../src/infra/database/database.ts'
 import { computeHashEmbedding, hashSpace } from '../../src/memory/policy/hash-embedding.ts'
 import { distillRuns } from '../../src/memory/store/distill-run.ts'
-import { claimDistillations, type EndedRun } from '../../src/memory/store/distillation-queue.ts'
+import { claimDistillations, type RunToDistill } from '../../src/memory/store/distillation-queue.ts'
 import type { MemoryEmbedder } from '../../src/memory/store/embedder.ts'
 import { readTurnBacklog } from '../../src/memory/store/turn-backlog.ts'
 import type { ModelRequest, Models } from '../../src/state/ports/models.ts'
@@ -32,7 +32,7 @@ export const collectAll = async <Item>(items: AsyncIterable<Item>): Promise<Item
 }
 
 /** Claims the run that has been due for longest. */
-export const claimDistillation = async (sql: Sql, leaseMs: number): Promise<EndedRun | null> =>
+export const claimDistillation = async (sql: Sql, leaseMs: number): Promise<RunToDistill | null> =>
   (await claimDistillations(sql, leaseMs, (due) => due.slice(0, 1)))[0] ?? null
 
 /** Learns from all that waits, one run after the other; gives how many. */

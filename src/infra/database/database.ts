@@ -28,7 +28,7 @@ export type Database = {
 export type ScopeOptions = { pipelined?: boolean }
 
 /** `user`: of the memories, those of this user are visible; without it none are. */
-export type BusinessScope = ScopeOptions & { user?: string }
+type BusinessScope = ScopeOptions & { user?: string }
 
 /** Starts `work` on the statements of an open transaction. Every driver refuses what a pipelined one sends too late. */
 export const runStatements = <T>(

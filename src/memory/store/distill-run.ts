@@ -18,7 +18,7 @@ import {
   toLesson,
 } from '../policy/lessons.ts'
 import { repeatsMemory, sharesDistinctiveWord } from '../policy/summary-leaks.ts'
-import { completeDistillations, type EndedRun, maxDistillationTries } from './distillation-queue.ts'
+import { completeDistillations, maxDistillationTries, type RunToDistill } from './distillation-queue.ts'
 import { learnProfile } from './learn-profile.ts'
 import { findForgottenIds, readForgottenTexts } from './recalled-memories.ts'
 import {
@@ -69,20 +69,23 @@ export const askForLesson = async (
   )
 }
 
-const toCaller = ({ tenant, user_id }: EndedRun): ModelCaller => ({
+const toCaller = ({ tenant, user_id }: RunToDistill): ModelCaller => ({
   business_id: tenant,
   user_id,
   run_id: null,
 })
 
 /** Whether a model is asked what a run taught; otherwise rules decide at once. */
-export const asksModel = ({ modelsFor }: Pick<DistillationServices, 'modelsFor'>, run: EndedRun): boolean =>
+export const asksModel = (
+  { modelsFor }: Pick<DistillationServices, 'modelsFor'>,
+  run: RunToDistill,
+): boolean =>
   isLearnedFrom(run) &&
   mayTeach(run.request.prompt) &&
   !modelsFor(toCaller(run)).describe().capabilities.includes(rulesOnly)
 
 /** Not from one that ended at the moment when learning was switched off, or whose answer is not whole. */
-const isLearnedFrom = ({ learning, finish_reason }: EndedRun): boolean =>
+const isLearnedFrom = ({ learning, finish_reason }: RunToDistill): boolean =>
   learning && finish_reason !== 'length'
 
 /** Makes one structured call, on the business's account and outside the run's usage. By rules where no model is available or its reply is invalid. */
@@ -90,7 +93,7 @@ const learnLesson = async (
   parts: DistillationServices,
   owner: MemoryOwner,
   caller: ModelCaller,
-  run: EndedRun,
+  run: RunToDistill,
   signal: AbortSignal,
 ): Promise<LearnedLesson> => {
   const answer = run.result?.answer ?? null
@@ -116,7 +119,7 @@ const learnLesson = async (
 
 /** The turn of a run. The log still has what was forgotten since: an answer that repeats it is left out. */
 const toTurnRecord = (
-  { session_id, turn, request, result, ended_at }: EndedRun,
+  { session_id, turn, request, result, ended_at }: RunToDistill,
   forgotten: readonly string[],
 ): TurnRecord => {
   const answer = result?.answer ?? null
@@ -125,12 +128,16 @@ const toTurnRecord = (
 }
 
 /** What a run taught, ready to be written. */
-type PreparedLesson = LearnedLesson & { run: EndedRun; source: NoteSource; notes: readonly PreparedNote[] }
+type PreparedLesson = LearnedLesson & {
+  run: RunToDistill
+  source: NoteSource
+  notes: readonly PreparedNote[]
+}
 
 const prepareLesson = async (
   parts: DistillationServices,
   owner: MemoryOwner,
-  run: EndedRun,
+  run: RunToDistill,
   signal: AbortSignal,
 ): Promise<PreparedLesson> => {
   const caller = toCaller(run)
@@ -151,7 +158,7 @@ const prepareLesson = async (
  */
 export const distillRuns = async (
   parts: DistillationServices,
-  runs: readonly EndedRun[],
+  runs: readonly RunToDistill[],
   signal: AbortSignal,
 ): Promise<void> => {
   const { database } = parts
@@ -204,7 +211,9 @@ const writeSummaries = async (
   const summaries = lessons
     .filter(({ lesson, forgotten }) => !sharesDistinctiveWord(lesson.summary, forgotten))
     .map(({ lesson, run: { session_id, turn, summary } }) => ({
-      ...{ session_id, turn, summary },
+      session_id,
+      turn,
+      summary,
       learned: toStoredText(lesson.summary),
     }))
     .filter(({ summary, learned }) => summary !== learned)

@@ -8,13 +8,13 @@ import { cutOffTurns } from './turns.ts'
 import type { MemoryOwner } from './user-scope.ts'
 
 /** A claim to learn from one run, as its row names it. `tries` is its fence: the number of claims so far. */
-export type DistillationClaim = RunKey & { tries: number }
+type DistillationClaim = RunKey & { tries: number }
 
 /** Claims of one run before it is given up. */
 export const maxDistillationTries = 4
 
 /** A run to learn from, with what is learned from. */
-export type EndedRun = DistillationClaim & {
+export type RunToDistill = DistillationClaim & {
   session_id: string
   user_id: string
   turn: number
@@ -68,9 +68,9 @@ const toClaims = (claims: readonly DistillationClaim[]): string =>
 export const claimDistillations = async (
   sql: Sql,
   leaseMs: number,
-  choose: (due: readonly EndedRun[]) => readonly EndedRun[],
-): Promise<EndedRun[]> => {
-  const chosen = choose((await sql.query<EndedRun>(dueStatement)).rows)
+  choose: (due: readonly RunToDistill[]) => readonly RunToDistill[],
+): Promise<RunToDistill[]> => {
+  const chosen = choose((await sql.query<RunToDistill>(dueStatement)).rows)
   if (chosen.length === 0) return []
   const claimed = await sql.query<RunKey>(claimStatement, [toClaims(chosen), leaseMs])
   const keys = new Set(claimed.rows.map(toKey))

@@ -9,8 +9,8 @@ import { asksModel, type DistillationServices, distillRuns } from './distill-run
 import {
   claimDistillations,
   dropFailedDistillations,
-  type EndedRun,
   failDistillation,
+  type RunToDistill,
 } from './distillation-queue.ts'
 import { embedTurnBatch } from './embed-turns.ts'
 import { reembedBatch } from './reembed.ts'
@@ -51,7 +51,7 @@ export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Prom
   const stopped = new AbortController()
 
   /** Never rejects: logs errors, and the run is claimed again later. Runs that fail together are tried one by one, each on its own account. */
-  const learn = async (runs: readonly EndedRun[]): Promise<void> => {
+  const learn = async (runs: readonly RunToDistill[]): Promise<void> => {
     using deadline = openDeadline(leaseMs, stopped.signal)
     let learning: Promise<void> | undefined
     const learnOnce = () => (learning ??= distillRuns(options, runs, deadline.signal))
@@ -67,7 +67,7 @@ export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Prom
       else for (const one of runs) await recordFailure(one, error)
     }
   }
-  const recordFailure = async (run: EndedRun, error: unknown): Promise<void> => {
+  const recordFailure = async (run: RunToDistill, error: unknown): Promise<void> => {
     const { run_id, tries } = run
     if (!stopped.signal.aborted)
       log.warn({ run_id, tries, error: String(error) }, 'nothing was learned from a run')
@@ -76,12 +76,12 @@ export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Prom
     )
   }
   /** Of runs that a model is asked about only as many as there are learners for; the others take no time. */
-  const chooseRuns = (due: readonly EndedRun[], maxAsking: number): EndedRun[] => {
+  const chooseRuns = (due: readonly RunToDistill[], maxAsking: number): RunToDistill[] => {
     const [asking, quick] = [true, false].map((asks) => due.filter((run) => asksModel(options, run) === asks))
     return [...(asking ?? []).slice(0, maxAsking), ...(quick ?? [])]
   }
   /** Those of one user that no model is asked about share a transaction; two turns of a session are never due together. */
-  const groupRuns = (runs: readonly EndedRun[]): EndedRun[][] => [
+  const groupRuns = (runs: readonly RunToDistill[]): RunToDistill[][] => [
     ...groupBy(runs, (run) =>
       JSON.stringify([run.tenant, run.user_id, asksModel(options, run) && run.run_id]),
     ).values(),
