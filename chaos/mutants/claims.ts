@@ -155,7 +155,9 @@ export const claimMutants: readonly Mutant[] = [
     file: 'src/engine/worker/worker.ts',
     edits: [{ from: 'if (!woken) willClaimAny = false', to: '' }],
     why: 'after its first look a worker finds what is due by wake-ups alone',
-    caughtBy: relay('a worker asks once for what is due however often it polls meanwhile, and misses nothing'),
+    caughtBy: relay(
+      'a worker asks once for what is due however often it polls meanwhile, and misses nothing',
+    ),
   },
   {
     name: 'the tries of a row fence learning',

@@ -169,7 +169,8 @@ test('runs of one user that no model is asked about are learned from together; o
   }
   const work = startMemoryWorker({ ...parts(), database: watched, clock: systemClock, everyMs: 20 })
   try {
-    await until('all but one', async () => groups.length >= 6 && (await count(database, 'distillations')) === 1)
+    const left = () => count(database, 'distillations')
+    await until('all but one', async () => groups.length >= 6 && (await left()) === 1)
   } finally {
     await work.close()
   }

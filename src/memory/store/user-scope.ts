@@ -15,7 +15,11 @@ export const asUser = <T>(
   options?: ScopeOptions,
 ): Promise<T> => database.asBusiness(business, work, { ...options, user: user_id })
 
-type Waiting = { work(sql: Sql): Promise<unknown>; resolve(result: never): void; reject(error: unknown): void }
+type Waiting = {
+  work(sql: Sql): Promise<unknown>
+  resolve(result: never): void
+  reject(error: unknown): void
+}
 
 /**
  * A database whose pipelined transactions for this user share one where they are begun in one turn of the event loop: for
