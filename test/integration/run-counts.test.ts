@@ -17,6 +17,9 @@ const names: StatementNames = [
   [null, 'UPDATE runs r SET lease_until'],
   [null, 'r.status IS NULL AS is_lost'],
   [null, 'INSERT INTO workers'],
+  // the leader of the public queue
+  [null, 'intake_lease'],
+  [null, 'held_jobs'],
   ['admission', 'INSERT INTO sessions AS s'],
   ['whether there are budgets', 'SELECT subject FROM budgets'],
   ['claim', 'WITH RECURSIVE open_business'],
