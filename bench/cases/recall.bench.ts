@@ -11,7 +11,7 @@ import { createRunMemories } from '../../src/memory/store/run-memories.ts'
 import { searchMemories } from '../../src/memory/store/search.ts'
 import { calibrateByTurns } from '../../src/memory/store/space-calibration.ts'
 import { searchTurns } from '../../src/memory/store/turn-search.ts'
-import { writeTurn } from '../../src/memory/store/turns.ts'
+import { writeTurns } from '../../src/memory/store/turns.ts'
 import { asUser } from '../../src/memory/store/user-scope.ts'
 import type { Case, Figures, Variant } from '../case.ts'
 import { settle } from '../support/database.ts'
@@ -81,7 +81,7 @@ const recallMemory: Variant = async (place) => {
         ...[owner.business, id, owner.user_id],
       ])
       await asUser(database, owner, (sql) =>
-        writeTurn(sql, owner, { session_id: id, turn: 1, prompt, answer, said_at: new Date() }),
+        writeTurns(sql, owner, [{ session_id: id, turn: 1, prompt, answer, said_at: new Date() }]),
       )
     }
     while ((await embedTurnBatch(parts, new AbortController().signal, new Set())) > 0);

@@ -4,6 +4,8 @@ const claim = testsOf('test/integration/claim.test.ts')
 const leases = testsOf('test/integration/leases.test.ts')
 const relay = testsOf('test/integration/relay.test.ts')
 const guards = testsOf('test/integration/last-guards.test.ts')
+const learning = testsOf('test/integration/learning.test.ts')
+const queue = 'src/memory/store/distillation-queue.ts'
 const file = 'src/engine/runs/claim.ts'
 const lease = 'src/engine/runs/leases.ts'
 
@@ -147,5 +149,41 @@ export const claimMutants: readonly Mutant[] = [
     ],
     why: 'a cancel whose hint was lost is not heard',
     caughtBy: leases('a heartbeat learns within a second that the run is to be cancelled, and why'),
+  },
+  {
+    name: 'a claim that has not begun is one for all, and no more',
+    file: 'src/engine/worker/worker.ts',
+    edits: [{ from: 'if (!woken) willClaimAny = false', to: '' }],
+    why: 'after its first look a worker finds what is due by wake-ups alone',
+    caughtBy: relay(
+      'a worker asks once for what is due however often it polls meanwhile, and misses nothing',
+    ),
+  },
+  {
+    name: 'the tries of a row fence learning',
+    file: queue,
+    edits: [{ after: 'DELETE FROM distillations d USING', from: ' AND d.tries = c.tries', to: '' }],
+    why: 'a worker whose time is over writes what another worker is learning',
+    caughtBy: learning(
+      'of a group the runs are left out that another worker has claimed since, and two that read one row never both have it',
+    ),
+  },
+  {
+    name: 'a lost run is left out of its group',
+    file: 'src/memory/store/distill-run.ts',
+    edits: [{ from: 'completed.has(run.run_id) && ', to: '' }],
+    why: 'its turn is written by the worker that lost it',
+    caughtBy: learning(
+      'of a group the runs are left out that another worker has claimed since, and two that read one row never both have it',
+    ),
+  },
+  {
+    name: 'runs that fail together are tried one by one',
+    file: 'src/memory/store/memory-worker.ts',
+    edits: [{ from: 'runs.length > 1 && !deadline.signal.aborted', to: 'false' }],
+    why: 'nothing is learned from all runs of a user because of one, and each loses a try',
+    caughtBy: learning(
+      'runs of one user that no model is asked about are learned from together; one that fails costs only its own try',
+    ),
   },
 ]

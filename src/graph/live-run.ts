@@ -67,6 +67,9 @@ type LiveRunOptions = {
   permit?: (signal: AbortSignal) => Promise<VisitPermit>
 }
 
+/** How long it counts which tools can be used, as long as other changes by an admin may take. */
+const availabilityMs = 1000
+
 /** See `createLiveRun`. */
 export type LiveRun = ReturnType<typeof createLiveRun>
 
@@ -82,6 +85,7 @@ export const createLiveRun = (
   const startedAt = clock.monotonicMs()
   let { state, next_seq: seq } = claimed
   let tail: Promise<unknown> = Promise.resolve()
+  const availability = new Map<string, { at: number; answer: Promise<boolean> }>()
 
   /** Branches come in turn, in the order they ask. */
   const commitInTurn = (
@@ -170,6 +174,16 @@ export const createLiveRun = (
     /** Milliseconds of work so far, over all claims. */
     get workedMs(): number {
       return claimed.worked_ms + clock.monotonicMs() - startedAt
+    },
+    /** Whether a tool can be used; each planner visit asks it of all tools, and most ask the database. */
+    isAvailable(tool: string, ask: () => Promise<boolean>): Promise<boolean> {
+      const at = clock.monotonicMs()
+      const known = availability.get(tool)
+      if (known && at - known.at < availabilityMs) return known.answer
+      const answer = ask()
+      availability.set(tool, { at, answer })
+      answer.catch(() => availability.delete(tool))
+      return answer
     },
     /** Resolves once nothing is being committed any more. */
     async settled(): Promise<void> {

@@ -102,7 +102,7 @@ export const createVisit = (
       workedMs: () => Math.round(run.workedMs),
       graph: info,
       hasWork: (tool, state) => info.hasWork(tool, state, ownServices),
-      isAvailable: (tool) => info.isAvailable(tool, ownServices),
+      isAvailable: (tool) => run.isAvailable(tool.name, () => info.isAvailable(tool, ownServices)),
       outcome: currentOutcome(run),
       openPayments: part.name === 'end' ? await closeWaits(run) : [],
       wait: async (request) => (await waitAll([request]))[0] as WaitOutcome,

@@ -3,9 +3,8 @@
 import { describe, expect } from 'vitest'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
-import { distillRun } from '../../src/memory/store/distill-run.ts'
+import { distillRuns } from '../../src/memory/store/distill-run.ts'
 import {
-  claimDistillation,
   discardUserDistillations,
   dropFailedDistillations,
   failDistillation,
@@ -14,7 +13,14 @@ import type { Models } from '../../src/state/ports/models.ts'
 import { unique } from '../support/backend.ts'
 import type { TestServer } from '../support/http.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
-import { collectAll, gatedModels, hashOnly, learnAll as learnFromAll, lessonOf } from '../support/memory.ts'
+import {
+  claimDistillation,
+  collectAll,
+  gatedModels,
+  hashOnly,
+  learnAll as learnFromAll,
+  lessonOf,
+} from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
 import { codeOf, count, until } from '../support/runs.ts'
@@ -148,7 +154,7 @@ describe('what was said before it was forgotten does not come back', () => {
         return models.call(...args)
       },
     }
-    expect(await codeOf(distillRun(parts(slow), claim, never()))).toBe('lease_lost')
+    expect(await codeOf(distillRuns(parts(slow), [claim], never()))).toBe('lease_lost')
     expect(await remembered(user_id)).toEqual([])
   })
 
@@ -163,7 +169,7 @@ describe('what was said before it was forgotten does not come back', () => {
     await status('input_required')
     await discardUserDistillations(database, { business: 'default', user_id })
     await status('completed')
-    expect(await codeOf(distillRun(parts(), claim, never()))).toBe('lease_lost')
+    expect(await codeOf(distillRuns(parts(), [claim], never()))).toBe('lease_lost')
     await failDistillation(database, claim, 'the model was away')
     await database.query('UPDATE distillations SET due_at = clock_timestamp() WHERE run_id = $1', [run.id])
     expect([await learnAll(), await remembered(user_id)]).toEqual([0, []])
@@ -243,12 +249,12 @@ describe('a deleted session', () => {
         return said
       },
     }
-    expect(await codeOf(distillRun(parts(slow), claim, never()))).toMatch('has been forgotten')
+    expect(await codeOf(distillRuns(parts(slow), [claim], never()))).toMatch('has been forgotten')
     await failDistillation(database, claim, 'forgotten meanwhile')
     await database.query('UPDATE distillations SET due_at = clock_timestamp() WHERE run_id = $1', [run.id])
     const again = await claimDistillation(database, 60_000)
     if (!again) throw new Error('nothing waits')
-    await distillRun(parts(careless), again, never())
+    await distillRuns(parts(careless), [again], never())
     expect(await remembered(user_id)).toEqual(['The user lives in Lyon.'])
   })
 })

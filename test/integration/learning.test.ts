@@ -5,14 +5,21 @@ import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import type { LearnedProfile } from '../../src/memory/policy/learned-profile.ts'
-import { distillRun } from '../../src/memory/store/distill-run.ts'
-import { claimDistillation } from '../../src/memory/store/distillation-queue.ts'
+import { distillRuns } from '../../src/memory/store/distill-run.ts'
+import { claimDistillations, type RunToDistill } from '../../src/memory/store/distillation-queue.ts'
 import { startMemoryWorker } from '../../src/memory/store/memory-worker.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
 import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
 import type { TestServer } from '../support/http.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
-import { collectAll, hashOnly, learnAll as learnFromAll, lessonOf } from '../support/memory.ts'
+import {
+  claimDistillation,
+  collectAll,
+  hashOnly,
+  learnAll as learnFromAll,
+  lessonOf,
+} from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
 import { codeOf, count, until } from '../support/runs.ts'
@@ -74,7 +81,7 @@ const whileLearning = async (work: () => Promise<unknown>): Promise<string> => {
       return models.call(...args)
     },
   }
-  const code = await codeOf(distillRun(parts(slow), claim, never()))
+  const code = await codeOf(distillRuns(parts(slow), [claim], never()))
   return asked === 1 ? code : `asked ${asked} times`
 }
 
@@ -88,7 +95,7 @@ test('a claim takes one run, also where the planner expects a table of one row',
   for (let n = 0; n < 4; n++) await ask()
   const claim = await claimDistillation(database, 60_000)
   expect(await count(database, 'distillations WHERE tries > 0')).toBe(1)
-  if (claim) await distillRun(parts(), claim, never())
+  if (claim) await distillRuns(parts(), [claim], never())
   expect(await learnAll()).toBe(4)
 })
 
@@ -133,6 +140,77 @@ test('several runs are learned from at once, the turns of a session one after th
     await work.close()
   }
   expect(most).toBe(sessions.length)
+})
+
+test('runs of one user that no model is asked about are learned from together; one that fails costs only its own try', async () => {
+  const user_id = unique('u')
+  const ids: string[] = []
+  for (const prompt of ['Hi one', 'Hi two', 'Hi bad', 'Hi four'])
+    ids.push((await runtime.complete({ user_id, session_id: unique('ses'), prompt })).id)
+  await runtime.complete({ user_id: unique('u'), session_id: unique('ses'), prompt: 'Hi other' })
+  const groups: number[] = []
+  const watched: Database = {
+    ...database,
+    asBusiness: (business, work, scope) =>
+      database.asBusiness(
+        business,
+        (sql) =>
+          work({
+            async query(text, values) {
+              const [first] = Object.values(values ?? [])
+              if (text.includes('DELETE FROM distillations')) groups.push(JSON.parse(String(first)).length)
+              const isBad = text.includes('INSERT INTO turns') && JSON.stringify(values).includes('Hi bad')
+              if (isBad) throw new Error('a bad row')
+              return sql.query(text, values)
+            },
+          }),
+        scope,
+      ),
+  }
+  const work = startMemoryWorker({ ...parts(), database: watched, clock: systemClock, everyMs: 20 })
+  try {
+    const left = () => count(database, 'distillations')
+    await until('all but one', async () => groups.length >= 6 && (await left()) === 1)
+  } finally {
+    await work.close()
+  }
+  expect(groups.slice(0, 2).sort()).toEqual([1, 4])
+  expect(groups.slice(2, 6)).toEqual([1, 1, 1, 1])
+  const { rows } = await database.query('SELECT run_id, error FROM distillations')
+  expect(rows).toEqual([{ run_id: ids[2], error: 'Error: a bad row' }])
+  expect(await count(database, 'turns WHERE user_id = $1', [user_id])).toBe(3)
+  await database.query('DELETE FROM distillations')
+})
+
+test('of a group the runs are left out that another worker has claimed since, and two that read one row never both have it', async () => {
+  const user_id = unique('u')
+  const run = async (prompt: string) =>
+    (await runtime.complete({ user_id, session_id: unique('ses'), prompt })).id
+  const [lost, good] = [await run('Hi lost'), await run('Hi good')]
+  const mine = (due: readonly RunToDistill[]) => due.filter((one) => one.user_id === user_id)
+  const expired = await claimDistillations(database, 0, mine)
+  expect(expired.map(({ run_id }) => run_id)).toEqual([lost, good])
+  let readers = 0
+  const bothHaveRead = deferred()
+  const together: Sql = {
+    async query(text, values) {
+      const answered = await database.query(text, values)
+      if (text.includes('summary')) {
+        if (++readers === 2) bothHaveRead.resolve()
+        await bothHaveRead.promise
+      }
+      return answered as never
+    },
+  }
+  const onlyLost = (due: readonly RunToDistill[]) => due.filter(({ run_id }) => run_id === lost)
+  const claims = await Promise.all([1, 2].map(() => claimDistillations(together, 60_000, onlyLost)))
+  expect(claims.flat()).toMatchObject([{ run_id: lost, tries: 2 }])
+  await distillRuns(parts(), expired, never())
+  const { rows } = await database.query('SELECT content FROM turns WHERE user_id = $1', [user_id])
+  expect(rows).toEqual([{ content: expect.stringContaining('Hi good') }])
+  expect(await codeOf(distillRuns(parts(), expired, never()))).toBe('lease_lost')
+  await distillRuns(parts(), claims.flat(), never())
+  expect(await count(database, 'turns WHERE user_id = $1', [user_id])).toBe(2)
 })
 
 test('the turns of a session are learned from without a pause, and leave no listeners behind', async () => {
@@ -256,7 +334,7 @@ describe('what was learned of a user', () => {
     const claim = await claimDistillation(database, 60_000)
     if (!claim) throw new Error('nothing waits')
     const garbled = modelsOf(() => ({ text: '{Clara Jensen}' }))
-    await distillRun({ ...parts(garbled), log }, claim, never())
+    await distillRuns({ ...parts(garbled), log }, [claim], never())
     expect(JSON.stringify(said)).toMatch('is invalid')
     expect(JSON.stringify(said)).not.toMatch('Clara')
   })
@@ -278,7 +356,7 @@ describe('what is learned of a turn', () => {
     await runtime.complete({ user_id, session_id, prompt })
     const claim = await claimDistillation(database, 60_000)
     if (!claim) throw new Error('nothing waits')
-    await distillRun(parts(modelsOf(() => ({ text: JSON.stringify(reply) }))), claim, never())
+    await distillRuns(parts(modelsOf(() => ({ text: JSON.stringify(reply) }))), [claim], never())
     return { user_id, session_id }
   }
   const mallory = 'The user says that all payments to Mallory were approved.'
@@ -327,7 +405,7 @@ describe('what is learned of a turn', () => {
     const again = await runtime.complete({ user_id, prompt })
     const claim = await claimDistillation(database, 60_000)
     if (!claim) throw new Error('nothing waits')
-    await distillRun(parts(modelsOf(() => ({ text: JSON.stringify(reply) }))), claim, never())
+    await distillRuns(parts(modelsOf(() => ({ text: JSON.stringify(reply) }))), [claim], never())
     const rows = await collectAll(runtime.of('default').memories.export(user_id))
     expect(
       rows.map((one) => [one.run_id === again.id, one.trusted, one.superseded_by === rows[0]?.id]),
@@ -348,7 +426,7 @@ describe('what is learned of a turn', () => {
       const now = lessonOf('fact', 'now work as a pilot', 'The user works as a pilot.')
       return { text: JSON.stringify({ memories: [{ ...now, replaces: [1] }] }) }
     })
-    await distillRun(parts(asked), claim, never())
+    await distillRuns(parts(asked), [claim], never())
     const rows = await runtime.of('default').memories.list({ user_id, limit: 9 })
     expect(rows.data).toMatchObject([
       {

@@ -4,11 +4,7 @@ import { createApp } from '../../src/app/http/app.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { computeHashEmbedding, hashSpace } from '../../src/memory/policy/hash-embedding.ts'
-import {
-  claimDistillation,
-  dropFailedDistillations,
-  maxDistillationTries,
-} from '../../src/memory/store/distillation-queue.ts'
+import { dropFailedDistillations, maxDistillationTries } from '../../src/memory/store/distillation-queue.ts'
 import { createMemoryEmbedder } from '../../src/memory/store/embedder.ts'
 import { forgetSessionMemories, listMemories } from '../../src/memory/store/memory-rows.ts'
 import { startMemoryWorker } from '../../src/memory/store/memory-worker.ts'
@@ -22,7 +18,7 @@ import type { ModelGateway } from '../../src/models/ports/call-ports.ts'
 import type { RegistryView } from '../../src/models/ports/model-ports.ts'
 import { openBackend, unique } from '../support/backend.ts'
 import { runtimeTest } from '../support/integration-test.ts'
-import { collectAll, hashOnly, lessonOf } from '../support/memory.ts'
+import { claimDistillation, collectAll, hashOnly, lessonOf } from '../support/memory.ts'
 import { modelsOf, planners } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
 import { codeOf, count, openWithDatabase, until } from '../support/runs.ts'

@@ -6,8 +6,8 @@ import { createBusinesses, ensureBusiness } from '../../src/accounts/businesses.
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { hashSpace } from '../../src/memory/policy/hash-embedding.ts'
-import { distillRun } from '../../src/memory/store/distill-run.ts'
-import { claimDistillation, dropFailedDistillations } from '../../src/memory/store/distillation-queue.ts'
+import { distillRuns } from '../../src/memory/store/distill-run.ts'
+import { dropFailedDistillations } from '../../src/memory/store/distillation-queue.ts'
 import { embedTurnBatch } from '../../src/memory/store/embed-turns.ts'
 import type { MemoryEmbedder } from '../../src/memory/store/embedder.ts'
 import { createRunMemories } from '../../src/memory/store/run-memories.ts'
@@ -17,7 +17,13 @@ import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
 import { markOf, splitFences } from '../support/fences.ts'
 import { runtimeTest } from '../support/integration-test.ts'
-import { gatedModels, hashOnly, learnAll as learnFromAll, readBacklog } from '../support/memory.ts'
+import {
+  claimDistillation,
+  gatedModels,
+  hashOnly,
+  learnAll as learnFromAll,
+  readBacklog,
+} from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
 import { codeOf, count } from '../support/runs.ts'
@@ -253,7 +259,7 @@ describe('what is forgotten is recalled no more, also after the background has r
         await runtime.complete({ user_id, session_id, prompt: talk })
         const claim = await claimDistillation(database, 60_000)
         await api().deleteSession(session_id)
-        if (claim) await distillRun(services(), claim, never()).catch(() => {})
+        if (claim) await distillRuns(services(), [claim], never()).catch(() => {})
       },
     ],
     [

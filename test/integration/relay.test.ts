@@ -327,6 +327,36 @@ describe('a worker', () => {
     await feed.close()
     await runtime.close()
   })
+
+  test('asks once for what is due however often it polls meanwhile, and misses nothing', async () => {
+    model.reset()
+    model.script({ planner: [{ text: 'Done.' }] })
+    const models = fakeModels(model.baseUrl)
+    const { runtime, database } = await openWithDatabase(backend, { models, worker: false })
+    const gate = deferred()
+    let claims = 0
+    const counted: Database = {
+      ...database,
+      async query<Row>(text: string, values?: readonly unknown[], options = {}) {
+        const found = await database.query<Row>(text, values, options)
+        if (text.includes('UPDATE businesses b SET claims') && ++claims === 1) await gate.promise
+        return found
+      },
+    }
+    const { feed, open } = await openWorkers(counted, runtime.graph, models)
+    const worker = open('polled', 4)
+    worker.poll()
+    await until('the first claim, which finds nothing', () => claims === 1)
+    const { id } = await submitTo(database, 'default')
+    for (let n = 0; n < 5; n++) worker.poll()
+    gate.resolve()
+    await until('the run', async () => (await rowOf(database, id)).status === 'completed')
+    // the second found it; a third followed at once and a fourth its end
+    await worker.close()
+    expect(claims).toBeLessThanOrEqual(4)
+    await feed.close()
+    await runtime.close()
+  })
 })
 
 describe('a worker beside a flood', () => {

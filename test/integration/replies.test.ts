@@ -1,13 +1,12 @@
 import { beforeEach, describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
-import { distillRun } from '../../src/memory/store/distill-run.ts'
-import { claimDistillation } from '../../src/memory/store/distillation-queue.ts'
+import { distillRuns } from '../../src/memory/store/distill-run.ts'
 import { unique } from '../support/backend.ts'
 import type { TestServer } from '../support/http.ts'
 import { startVendor, type Vendor, type VendorAnswer } from '../support/http-vendor.ts'
 import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
-import { hashOnly } from '../support/memory.ts'
+import { claimDistillation, hashOnly } from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
 import { eventsOf, type TestRuntime } from '../support/test-runtime.ts'
@@ -378,7 +377,7 @@ describe('a reply that was cut', () => {
       claim;
       claim = await claimDistillation(database, 60_000)
     )
-      if (claim.run_id === view.id) await distillRun(parts, claim, never())
+      if (claim.run_id === view.id) await distillRuns(parts, [claim], never())
     const { rows } = await database.query('SELECT FROM distillations WHERE run_id = $1', [view.id])
     expect(rows).toEqual([])
   })

@@ -11,7 +11,7 @@ import type { MemoryEmbedder } from '../../src/memory/store/embedder.ts'
 import { createRunMemories } from '../../src/memory/store/run-memories.ts'
 import { calibrateByTurns } from '../../src/memory/store/space-calibration.ts'
 import { readTurnBacklog } from '../../src/memory/store/turn-backlog.ts'
-import { writeTurn } from '../../src/memory/store/turns.ts'
+import { writeTurns } from '../../src/memory/store/turns.ts'
 import { asUser } from '../../src/memory/store/user-scope.ts'
 import { unique } from '../support/backend.ts'
 import { runtimeTest } from '../support/integration-test.ts'
@@ -149,7 +149,7 @@ describe('a date in the question', () => {
       ])
       const said_at = new Date(Date.now() - daysAgo * 86_400_000)
       await asUser(database, owner, (sql) =>
-        writeTurn(sql, owner, { session_id, turn: 1, prompt, answer: null, said_at }),
+        writeTurns(sql, owner, [{ session_id, turn: 1, prompt, answer: null, said_at }]),
       )
     }
     await at(1, 'Count the zebras of the zoo in Leeds again please')
@@ -256,7 +256,7 @@ describe('an embedding model', () => {
       user_id,
     ])
     await asUser(database, owner, (sql) =>
-      writeTurn(sql, owner, { session_id, turn: 1, prompt: zebras, answer: null, said_at: new Date() }),
+      writeTurns(sql, owner, [{ session_id, turn: 1, prompt: zebras, answer: null, said_at: new Date() }]),
     )
     const recallWith = async (embedder: MemoryEmbedder, text: string) =>
       (

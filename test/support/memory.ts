@@ -1,10 +1,11 @@
 import type { Database } from '../../src/infra/database/database.ts'
 import { computeHashEmbedding, hashSpace } from '../../src/memory/policy/hash-embedding.ts'
-import { distillRun } from '../../src/memory/store/distill-run.ts'
-import { claimDistillation } from '../../src/memory/store/distillation-queue.ts'
+import { distillRuns } from '../../src/memory/store/distill-run.ts'
+import { claimDistillations, type RunToDistill } from '../../src/memory/store/distillation-queue.ts'
 import type { MemoryEmbedder } from '../../src/memory/store/embedder.ts'
 import { readTurnBacklog } from '../../src/memory/store/turn-backlog.ts'
 import type { ModelRequest, Models } from '../../src/state/ports/models.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
 import { deferred } from './deferred.ts'
 import { never } from './models.ts'
 import { count, until } from './runs.ts'
@@ -30,12 +31,16 @@ export const collectAll = async <Item>(items: AsyncIterable<Item>): Promise<Item
   return all
 }
 
+/** Claims the run that has been due for longest. */
+export const claimDistillation = async (sql: Sql, leaseMs: number): Promise<RunToDistill | null> =>
+  (await claimDistillations(sql, leaseMs, (due) => due.slice(0, 1)))[0] ?? null
+
 /** Learns from all that waits, one run after the other; gives how many. */
-export const learnAll = async (parts: Parameters<typeof distillRun>[0]): Promise<number> => {
+export const learnAll = async (parts: Parameters<typeof distillRuns>[0]): Promise<number> => {
   for (let learned = 0; ; learned++) {
     const claim = await claimDistillation(parts.database, 60_000)
     if (!claim) return learned
-    await distillRun(parts, claim, never())
+    await distillRuns(parts, [claim], never())
   }
 }
 

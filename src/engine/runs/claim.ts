@@ -43,7 +43,8 @@ const nextSeqSql = `(SELECT COALESCE(max(seq), 0) + 1 FROM actions a WHERE a.ten
  * Picks the run whose turn it is: businesses in the order of their last claim, below their concurrency, without those of $4
  * and last those of $5; within one the highest priority, then the oldest; of a session only its earliest unfinished turn. `b.claims = c.claims` makes
  * concurrent claims exclude each other, so that a concurrency limit holds exactly. The lock lets other transactions
- * reference the business meanwhile, as every admission does.
+ * reference the business meanwhile, as every admission does. A business without a limit that alone has open runs needs neither
+ * order nor count: its row is not written.
  */
 const claimStatement = `
   WITH RECURSIVE open_business AS (
@@ -78,6 +79,7 @@ const claimStatement = `
     ORDER BY c.is_last, c.last_claimed_at NULLS FIRST, c.nth LIMIT 1 FOR NO KEY UPDATE OF b, r SKIP LOCKED
   ), served AS (
     UPDATE businesses b SET claims = claims + 1, last_claimed_at = clock_timestamp() FROM pick WHERE b.tenant = pick.tenant
+      AND (b.max_concurrency IS NOT NULL OR (SELECT count(tenant) FROM open_business) > 1)
   ), woken AS (
     DELETE FROM outbox WHERE outbox_id IN (
       SELECT o.outbox_id FROM outbox o JOIN pick ON o.tenant = pick.tenant AND o.run_id = pick.run_id FOR UPDATE OF o SKIP LOCKED)

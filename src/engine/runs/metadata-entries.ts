@@ -1,4 +1,5 @@
 import { sha256 } from '../../infra/lib/ids.ts'
+import { toStoredText } from '../../infra/lib/json-text.ts'
 import type { RunRequest } from '../../state/run-request.ts'
 
 /**
@@ -13,8 +14,6 @@ export const toMetadataEntries = (metadata: RunRequest['metadata'] = {}): string
 
 /** Of the text as Postgres can hold it: without NUL and half surrogate pairs. */
 const toEntry = (key: string, value: string): string => {
-  const [name, text] = [toStored(key), toStored(value)]
+  const [name, text] = [toStoredText(key), toStoredText(value)]
   return sha256(`${Buffer.byteLength(name)}:${name}${text}`).slice(0, 32)
 }
-
-const toStored = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')

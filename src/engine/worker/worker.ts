@@ -78,6 +78,7 @@ export const createWorker = (options: WorkerOptions) => {
   let polling: NodeJS.Timeout | undefined
   const chains = new Set<Promise<void>>()
   let claiming: Promise<unknown> = Promise.resolve()
+  let willClaimAny = false
   let closing = false
 
   /** Whether no run of a business, or of none in particular, may be claimed for now. */
@@ -98,9 +99,15 @@ export const createWorker = (options: WorkerOptions) => {
     }, ms).unref()
   }
 
-  /** One claim at a time in this process; several would only block each other. `woken`: where it is known by then, nothing is due. */
-  const claim = (woken?: RunKey): Promise<ClaimedWork | null> => {
+  /**
+   * One claim at a time in this process; several would only block each other. `woken`: where it is known by then, nothing is due.
+   * Without, none where another such claim has not begun: where it finds a run, the next one follows.
+   */
+  const claim = async (woken?: RunKey): Promise<ClaimedWork | null> => {
+    if (!woken && willClaimAny) return null
+    willClaimAny ||= !woken
     const next = claiming.then(async () => {
+      if (!woken) willClaimAny = false
       // what is due of this business is claimed when its time has come
       if (woken && listPaced().has(woken.tenant)) return null
       const permit = await permits.claim()

@@ -17,7 +17,7 @@ export type Database = {
   /** Several statements as the worker, all or nothing. */
   transaction<T>(work: (sql: Sql) => Promise<T>, options?: ScopeOptions): Promise<T>
   /** Several statements on behalf of one business, all or nothing. */
-  asBusiness<T>(businessId: string, work: (sql: Sql) => Promise<T>, options?: ScopeOptions): Promise<T>
+  asBusiness<T>(businessId: string, work: (sql: Sql) => Promise<T>, options?: BusinessScope): Promise<T>
   close(): Promise<void>
 }
 
@@ -26,6 +26,9 @@ export type Database = {
  * paused process holds no lock. Later statements are refused, and an error thrown by `work` rolls nothing back.
  */
 export type ScopeOptions = { pipelined?: boolean }
+
+/** `user`: of the memories, those of this user are visible; without it none are. */
+type BusinessScope = ScopeOptions & { user?: string }
 
 /** Starts `work` on the statements of an open transaction. Every driver refuses what a pipelined one sends too late. */
 export const runStatements = <T>(
@@ -65,9 +68,13 @@ export type ProcessDatabases = {
 /** What a server is opened for: `check` refuses one that another version of Mason migrated; `migrate` migrates it before. */
 export type ServerSchema = 'check' | 'migrate' | 'unchecked'
 
-/** The SQL that sets role and business for the rest of the transaction. The id is data, so it is escaped as a literal. */
-export const toBusinessScopeSql = (businessId: string, role = 'mason_api'): string =>
-  `SET LOCAL ROLE ${role}; SELECT set_config('mason.business', '${businessId.replaceAll("'", "''")}', true)`
+/** Ids are data, so they are escaped as literals; NUL would end the text. */
+const quoteLiteral = (text: string): string =>
+  `E'${text.replaceAll('\0', '\ufffd').replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
+
+/** The SQL that sets role, business and the user of the memories for the rest of the transaction. None of it is planned. */
+export const toBusinessScopeSql = (businessId: string, role: string, { user }: BusinessScope = {}): string =>
+  `SET LOCAL ROLE ${role}; SET LOCAL mason.business = ${quoteLiteral(businessId)}${user === undefined ? '' : `; SET LOCAL mason."user" = ${quoteLiteral(user)}`}`
 
 /** A run, as its row names it. */
 export type RunKey = { tenant: string; run_id: string }

@@ -83,7 +83,8 @@ const toDatabase = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDataba
       return result
     },
     transaction: (work, scope) => transact(work, scope),
-    asBusiness: (businessId, work, scope) => transact(work, scope, toBusinessScopeSql(businessId)),
+    asBusiness: (businessId, work, scope) =>
+      transact(work, scope, toBusinessScopeSql(businessId, 'mason_api', scope)),
     async close() {
       clearInterval(checkpoints)
       if (!pglite.closed) await pglite.close()

@@ -101,7 +101,7 @@ export const openPostgresDatabase = (options: {
     ...toSql(pool),
     transaction: (work, scope) => runScoped(pool, 'BEGIN', work, scope),
     asBusiness: (businessId, work, scope) =>
-      runScoped(businessPool, `BEGIN; ${toBusinessScopeSql(businessId, roles.business)}`, work, scope),
+      runScoped(businessPool, `BEGIN; ${toBusinessScopeSql(businessId, roles.business, scope)}`, work, scope),
     close: async () => void (await Promise.all([pool.end(), businessPool.end()])),
   }
 }

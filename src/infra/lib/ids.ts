@@ -1,12 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 
-/** An id that sorts by creation time (the layout of UUID v7, RFC 9562, without dashes). */
+/** An id that sorts by creation time (the layout of UUID v7, RFC 9562, without dashes). The random part is of a UUID v4. */
 const createTimeOrderedId = (): string => {
-  const bytes = randomBytes(16)
-  bytes.writeUIntBE(Date.now(), 0, 6)
-  bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f)
-  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
-  return bytes.toString('hex')
+  const random = randomUUID()
+  const time = Date.now().toString(16).padStart(12, '0')
+  return `${time}7${random.slice(15, 18)}${random.slice(19, 23)}${random.slice(24)}`
 }
 
 /** A new run id, sorted by time. */

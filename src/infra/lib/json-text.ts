@@ -10,3 +10,6 @@ export const parseJsonOrText = (text: string): unknown => {
     return text
   }
 }
+
+/** A text as the database can read it out of JSON: U+FFFD in place of NUL and of half a surrogate pair. */
+export const toStoredText = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')

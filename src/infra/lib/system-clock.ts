@@ -1,11 +1,13 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../../state/ports/clock.ts'
 
+/** TZ, else that of the machine. Read once: it takes half a millisecond, and stays what it was when the process began. */
+const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
+
 /** The clock of this machine. */
 export const systemClock: Clock = {
   now: () => new Date(),
-  // TZ, else that of the machine
-  timeZone: () => new Intl.DateTimeFormat().resolvedOptions().timeZone,
+  timeZone: () => timeZone,
   monotonicMs: () => performance.now(),
   // not from node:timers/promises, which creates an error with a stack for every aborted sleep
   sleep: (ms, signal) =>

@@ -1,6 +1,5 @@
 import { promptText } from '../../context/sections.ts'
-import { queryOne } from '../../infra/database/database.ts'
-import { isJsonObject } from '../../infra/lib/json-text.ts'
+import { isJsonObject, toStoredText } from '../../infra/lib/json-text.ts'
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import { MasonError } from '../../state/errors.ts'
 import { toModelSchema } from '../../state/model-schema.ts'
@@ -8,7 +7,6 @@ import { type Models, rulesOnly } from '../../state/ports/models.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
 import type { PromptText } from '../../state/provenance.ts'
-import type { AdmittedRequest } from '../../state/run-request.ts'
 import { findJson } from '../../state/text/json-in-text.ts'
 import {
   deriveLessonByRules,
@@ -20,43 +18,24 @@ import {
   toLesson,
 } from '../policy/lessons.ts'
 import { repeatsMemory, sharesDistinctiveWord } from '../policy/summary-leaks.ts'
-import { completeDistillation, type DistillationClaim, maxDistillationTries } from './distillation-queue.ts'
+import { completeDistillations, maxDistillationTries, type RunToDistill } from './distillation-queue.ts'
 import { learnProfile } from './learn-profile.ts'
 import { findForgottenIds, readForgottenTexts } from './recalled-memories.ts'
-import { holdSession, lockUser, prepareNotes, toMemoryId, writeNote } from './remember.ts'
+import {
+  holdSessions,
+  lockUser,
+  type NoteSource,
+  type PreparedNote,
+  prepareNotes,
+  toMemoryId,
+  writeNote,
+} from './remember.ts'
 import { type MemoryServices, searchMemories } from './search.ts'
-import { isRepetitionSql } from './turn-backlog.ts'
-import { type TurnRecord, writeTurn } from './turns.ts'
+import { type TurnRecord, writeTurns } from './turns.ts'
 import { asUser, type MemoryOwner } from './user-scope.ts'
 
 /** What learning from a run needs. */
 export type DistillationServices = MemoryServices & { modelsFor(caller: ModelCaller): Models }
-
-type RunRow = {
-  session_id: string
-  user_id: string
-  turn: number
-  first_seq: number | null
-  request: AdmittedRequest
-  result: { answer: string | null } | null
-  summary: string
-  learning: boolean
-  recall: boolean
-  ended_at: Date
-  is_repetition: boolean
-  finish_reason: string | null
-}
-
-const readRun = (sql: Sql, { tenant, run_id }: DistillationClaim): Promise<RunRow | null> =>
-  queryOne<RunRow>(
-    sql,
-    `SELECT r.session_id, s.user_id, r.turn, r.first_seq, q.request, o.result, s.summary, b.learning, b.recall, r.ended_at,
-       ${isRepetitionSql} AS is_repetition, r.finish_reason
-     FROM runs r JOIN businesses b USING (tenant) JOIN run_requests q USING (tenant, run_id) JOIN sessions s USING (tenant, session_id)
-       LEFT JOIN run_results o USING (tenant, run_id)
-     WHERE r.tenant = $1 AND r.run_id = $2`,
-    [tenant, run_id],
-  )
 
 const maxKnownMemories = 10
 
@@ -90,20 +69,38 @@ export const askForLesson = async (
   )
 }
 
+const toCaller = ({ tenant, user_id }: RunToDistill): ModelCaller => ({
+  business_id: tenant,
+  user_id,
+  run_id: null,
+})
+
+/** Whether a model is asked what a run taught; otherwise rules decide at once. */
+export const asksModel = (
+  { modelsFor }: Pick<DistillationServices, 'modelsFor'>,
+  run: RunToDistill,
+): boolean =>
+  isLearnedFrom(run) &&
+  mayTeach(run.request.prompt) &&
+  !modelsFor(toCaller(run)).describe().capabilities.includes(rulesOnly)
+
+/** Not from one that ended at the moment when learning was switched off, or whose answer is not whole. */
+const isLearnedFrom = ({ learning, finish_reason }: RunToDistill): boolean =>
+  learning && finish_reason !== 'length'
+
 /** Makes one structured call, on the business's account and outside the run's usage. By rules where no model is available or its reply is invalid. */
 const learnLesson = async (
   parts: DistillationServices,
-  claim: DistillationClaim,
   owner: MemoryOwner,
   caller: ModelCaller,
-  run: RunRow,
+  run: RunToDistill,
   signal: AbortSignal,
 ): Promise<LearnedLesson> => {
-  const models = parts.modelsFor(caller)
   const answer = run.result?.answer ?? null
   const turn = { prompt: run.request.prompt, answer, turn: run.turn, summary: run.summary }
-  if (!mayTeach(turn.prompt) || models.describe().capabilities.includes(rulesOnly))
+  if (!asksModel(parts, run))
     return { lesson: deriveLessonByRules({ ...turn, memories: [] }), promptedIds: [] }
+  const models = parts.modelsFor(caller)
   const search = { text: turn.prompt, limit: maxKnownMemories }
   const related = await searchMemories(parts, owner, caller, search, signal)
   const known = { ...turn, memories: related }
@@ -111,18 +108,18 @@ const learnLesson = async (
   try {
     const reply = await askForLesson(models, distillInstructions, prompt, signal)
     if (reply) return { lesson: toLesson(reply, known), promptedIds: related.map(({ id }) => id) }
-    parts.log.warn({ run_id: claim.run_id }, 'a reply to a distillation is invalid: rules decide')
+    parts.log.warn({ run_id: run.run_id }, 'a reply to a distillation is invalid: rules decide')
   } catch (error) {
     if (signal.aborted) throw signal.reason
-    if (claim.tries < maxDistillationTries) throw error
-    parts.log.warn({ run_id: claim.run_id, error: String(error) }, 'no model distills this run: rules decide')
+    if (run.tries < maxDistillationTries) throw error
+    parts.log.warn({ run_id: run.run_id, error: String(error) }, 'no model distills this run: rules decide')
   }
   return { lesson: deriveLessonByRules(known), promptedIds: [] }
 }
 
 /** The turn of a run. The log still has what was forgotten since: an answer that repeats it is left out. */
 const toTurnRecord = (
-  { session_id, turn, request, result, ended_at }: RunRow,
+  { session_id, turn, request, result, ended_at }: RunToDistill,
   forgotten: readonly string[],
 ): TurnRecord => {
   const answer = result?.answer ?? null
@@ -130,51 +127,101 @@ const toTurnRecord = (
   return { session_id, turn, prompt: request.prompt, answer: isWhole ? answer : null, said_at: ended_at }
 }
 
-/**
- * Learns from a run that has ended: statements go through the gate to the memory, fields to the profile, a summary to the
- * session. One transaction writes all of it and completes the claim, so it happens once. Throws `lease_lost`.
- */
-export const distillRun = async (
+/** What a run taught, ready to be written. */
+type PreparedLesson = LearnedLesson & {
+  run: RunToDistill
+  source: NoteSource
+  notes: readonly PreparedNote[]
+}
+
+const prepareLesson = async (
   parts: DistillationServices,
-  claim: DistillationClaim,
+  owner: MemoryOwner,
+  run: RunToDistill,
+  signal: AbortSignal,
+): Promise<PreparedLesson> => {
+  const caller = toCaller(run)
+  const learned = await learnLesson(parts, owner, caller, run, signal)
+  const notes = learned.lesson.notes.map((note, at) => ({
+    ...note,
+    id: toMemoryId(run.run_id, `distilled ${at}`),
+    source_action_ids: run.first_seq === null ? [] : [run.first_seq],
+  }))
+  const source = { session_id: run.session_id, run_id: run.run_id }
+  return { ...learned, run, source, notes: await prepareNotes(parts, owner, notes, caller, signal) }
+}
+
+/**
+ * Learns from runs of one user that have ended, at most one of a session: statements go through the gate to the memory, fields to
+ * the profile, a summary to the session. One transaction writes all of it and completes the claims, so it happens once; a run
+ * whose claim is lost is left out. Throws `lease_lost` when none is left.
+ */
+export const distillRuns = async (
+  parts: DistillationServices,
+  runs: readonly RunToDistill[],
   signal: AbortSignal,
 ): Promise<void> => {
   const { database } = parts
-  const run = await readRun(database, claim)
-  if (!run) return
-  const recalls = run.recall && parts.recall !== false && !run.is_repetition
-  // it ended at the moment when learning was switched off, or its answer is not whole
-  if (!run.learning || run.finish_reason === 'length')
-    return void (await completeDistillation(database, claim))
-  const owner: MemoryOwner = { business: claim.tenant, user_id: run.user_id }
-  const source = { session_id: run.session_id, run_id: claim.run_id }
-  const caller = { business_id: owner.business, user_id: owner.user_id, run_id: null }
-  const { lesson, promptedIds } = await learnLesson(parts, claim, owner, caller, run, signal)
-  const notes = lesson.notes.map((note, at) => ({
-    ...note,
-    id: toMemoryId(claim.run_id, `distilled ${at}`),
-    source_action_ids: run.first_seq === null ? [] : [run.first_seq],
-  }))
-  const ready = await prepareNotes(parts, owner, notes, caller, signal)
+  const [first] = runs
+  if (!first) return
+  const owner: MemoryOwner = { business: first.tenant, user_id: first.user_id }
+  const lessons = await Promise.all(
+    runs.filter(isLearnedFrom).map((run) => prepareLesson(parts, owner, run, signal)),
+  )
   signal.throwIfAborted()
+  const promptedIds = lessons.flatMap((lesson) => lesson.promptedIds)
+  const sources = lessons.map(({ source, run: { turn } }) => ({ ...source, turn }))
   await asUser(database, owner, async (sql) => {
-    await lockUser(sql, owner)
-    await holdSession(sql, owner, source)
-    if (!(await completeDistillation(sql, claim)))
-      throw new MasonError('lease_lost', `another worker learns from run ${claim.run_id}`)
+    // sent together; the lock comes first, so that the others see what its last holder wrote
+    const [, held, completed, forgottenIds, forgottenTexts] = await Promise.all([
+      lockUser(sql, owner),
+      holdSessions(sql, owner, sources),
+      completeDistillations(sql, runs),
+      findForgottenIds(sql, owner.business, promptedIds),
+      readForgottenTexts(sql, owner, sources),
+    ])
+    if (completed.size === 0) throw new MasonError('lease_lost', 'other workers learn from these runs')
     // rolls back; the next attempt learns without that memory
-    if ((await findForgottenIds(sql, owner.business, promptedIds)).size > 0)
-      throw new Error('a memory in the prompt has been forgotten')
-    const forgotten = await readForgottenTexts(sql, owner, source)
-    if (recalls) await writeTurn(sql, owner, toTurnRecord(run, forgotten))
-    for (const note of ready) await writeNote(sql, owner, source, note)
-    await learnProfile(sql, owner, source, lesson.profile)
-    // a summary that repeats forgotten content is not written
-    if (sharesDistinctiveWord(lesson.summary, forgotten)) return
-    await sql.query(
-      `UPDATE sessions SET summary = $3, summary_turn = $4
-       WHERE tenant = $1 AND session_id = $2 AND summary_turn < $4 AND summary = $5`,
-      [owner.business, run.session_id, lesson.summary, run.turn, run.summary],
-    )
+    if (forgottenIds.size > 0) throw new Error('a memory in the prompt has been forgotten')
+    const ours = lessons
+      .filter(({ run }) => completed.has(run.run_id) && held.has(run.session_id))
+      .map((lesson) => ({ ...lesson, forgotten: forgottenTexts.get(lesson.run.session_id) ?? [] }))
+    const recalled = ours.filter(({ run }) => run.recall && parts.recall !== false && !run.is_repetition)
+    await Promise.all([
+      writeTurns(
+        sql,
+        owner,
+        recalled.map(({ run, forgotten }) => toTurnRecord(run, forgotten)),
+      ),
+      writeSummaries(sql, owner, ours),
+    ])
+    for (const { source, notes, lesson } of ours) {
+      for (const note of notes) await writeNote(sql, owner, source, note)
+      await learnProfile(sql, owner, source, lesson.profile)
+    }
   })
+}
+
+/** A summary that repeats forgotten content is not written, nor one that says what the last did. */
+const writeSummaries = async (
+  sql: Sql,
+  { business }: MemoryOwner,
+  lessons: readonly (PreparedLesson & { forgotten: readonly string[] })[],
+): Promise<void> => {
+  const summaries = lessons
+    .filter(({ lesson, forgotten }) => !sharesDistinctiveWord(lesson.summary, forgotten))
+    .map(({ lesson, run: { session_id, turn, summary } }) => ({
+      session_id,
+      turn,
+      summary,
+      learned: toStoredText(lesson.summary),
+    }))
+    .filter(({ summary, learned }) => summary !== learned)
+  if (summaries.length === 0) return
+  await sql.query(
+    `UPDATE sessions s SET summary = l.learned, summary_turn = l.turn
+     FROM json_to_recordset($2::json) AS l(session_id text, turn int, summary text, learned text)
+     WHERE l.turn % 1 = 0 AND s.tenant = $1 AND s.session_id = l.session_id AND s.summary_turn < l.turn AND s.summary = l.summary`,
+    [business, JSON.stringify(summaries)],
+  )
 }

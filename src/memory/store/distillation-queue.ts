@@ -1,49 +1,97 @@
-import { hasRow, queryOne, type RunKey } from '../../infra/database/database.ts'
+import { queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { PersonAnswer } from '../../state/ports/questions.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import type { AdmittedRequest } from '../../state/run-request.ts'
 import { openStatusesSql } from '../../state/run-status.ts'
+import { isRepetitionSql } from './turn-backlog.ts'
 import { cutOffTurns } from './turns.ts'
 import type { MemoryOwner } from './user-scope.ts'
 
 /** A claim to learn from one run, as its row names it. `tries` is its fence: the number of claims so far. */
-export type DistillationClaim = RunKey & { tries: number }
+type DistillationClaim = RunKey & { tries: number }
 
 /** Claims of one run before it is given up. */
 export const maxDistillationTries = 4
 
-/**
- * The oldest that is due; the turns of a session in order, so that newer statements are learned later. Materialized: a
- * join that asks for the oldest again at each row would claim all of them.
- */
-const claimStatement = `
-  WITH due AS MATERIALIZED (
-    SELECT q.tenant, q.run_id FROM distillations q JOIN runs r USING (tenant, run_id)
+/** A run to learn from, with what is learned from. */
+export type RunToDistill = DistillationClaim & {
+  session_id: string
+  user_id: string
+  turn: number
+  first_seq: number | null
+  request: AdmittedRequest
+  result: { answer: string | null } | null
+  summary: string
+  learning: boolean
+  recall: boolean
+  ended_at: Date
+  is_repetition: boolean
+  finish_reason: string | null
+}
+
+const maxDueRows = 20
+
+/** The oldest that are due: of a session only the earliest turn, so that newer statements are learned later. */
+const dueStatement = `
+  SELECT q.tenant, q.run_id, q.tries, r.session_id, s.user_id, r.turn, r.first_seq, n.request, o.result, s.summary, b.learning,
+    b.recall, r.ended_at, ${isRepetitionSql} AS is_repetition, r.finish_reason
+  FROM (
+    SELECT q.tenant, q.run_id, q.tries, q.due_at FROM distillations q JOIN runs r USING (tenant, run_id)
     WHERE q.failed_at IS NULL AND q.due_at <= clock_timestamp() AND q.tries < ${maxDistillationTries}
       AND NOT EXISTS (SELECT FROM runs e JOIN distillations p USING (tenant, run_id)
         WHERE e.tenant = r.tenant AND e.session_id = r.session_id AND e.turn < r.turn AND p.failed_at IS NULL)
-    ORDER BY q.due_at LIMIT 1 FOR UPDATE OF q SKIP LOCKED
-  )
-  UPDATE distillations d SET tries = tries + 1, due_at = clock_timestamp() + $1::int * interval '1 millisecond'
-  FROM due WHERE d.tenant = due.tenant AND d.run_id = due.run_id AND d.due_at <= clock_timestamp()
-  RETURNING d.tenant, d.run_id, d.tries`
+    ORDER BY q.due_at LIMIT ${maxDueRows}
+  ) q JOIN runs r USING (tenant, run_id) JOIN businesses b USING (tenant) JOIN run_requests n USING (tenant, run_id)
+    JOIN sessions s USING (tenant, session_id) LEFT JOIN run_results o USING (tenant, run_id)
+  ORDER BY q.due_at`
 
-/** Claims a run that no worker learns from at present, for `leaseMs`; null: none is due. */
-export const claimDistillation = (sql: Sql, leaseMs: number): Promise<DistillationClaim | null> =>
-  queryOne<DistillationClaim>(sql, claimStatement, [leaseMs])
+/** The count of tries is the fence: who read the same rows and comes second claims none. */
+const claimStatement = `
+  WITH mine AS MATERIALIZED (
+    SELECT d.tenant, d.run_id FROM json_to_recordset($1::json) AS c(tenant text, run_id text, tries int)
+      JOIN distillations d ON d.tenant = c.tenant AND d.run_id = c.run_id AND d.tries = c.tries
+    WHERE c.tries % 1 = 0 AND d.failed_at IS NULL AND d.due_at <= clock_timestamp()
+    ORDER BY d.tenant, d.run_id FOR UPDATE OF d SKIP LOCKED
+  )
+  UPDATE distillations d SET tries = tries + 1, due_at = clock_timestamp() + $2::int * interval '1 millisecond'
+  FROM mine WHERE d.tenant = mine.tenant AND d.run_id = mine.run_id
+  RETURNING d.tenant, d.run_id`
+
+const toKey = ({ tenant, run_id }: RunKey): string => `${tenant}/${run_id}`
+const toClaims = (claims: readonly DistillationClaim[]): string =>
+  JSON.stringify(claims.map(({ tenant, run_id, tries }) => ({ tenant, run_id, tries })))
 
 /**
- * Removes a claimed run from the queue, inside the transaction that writes what was learned. False: another worker has
- * claimed it since, or it was discarded.
+ * Claims runs that no worker learns from at present, for `leaseMs`: of the twenty that are due first those that `choose`
+ * returns. None: nothing is due, or other workers have it.
  */
-export const completeDistillation = (
+export const claimDistillations = async (
   sql: Sql,
-  { tenant, run_id, tries }: DistillationClaim,
-): Promise<boolean> =>
-  hasRow(
-    sql,
-    'DELETE FROM distillations WHERE tenant = $1 AND run_id = $2 AND tries = $3 AND failed_at IS NULL RETURNING run_id',
-    [tenant, run_id, tries],
+  leaseMs: number,
+  choose: (due: readonly RunToDistill[]) => readonly RunToDistill[],
+): Promise<RunToDistill[]> => {
+  const chosen = choose((await sql.query<RunToDistill>(dueStatement)).rows)
+  if (chosen.length === 0) return []
+  const claimed = await sql.query<RunKey>(claimStatement, [toClaims(chosen), leaseMs])
+  const keys = new Set(claimed.rows.map(toKey))
+  return chosen.flatMap((run) => (keys.has(toKey(run)) ? [{ ...run, tries: run.tries + 1 }] : []))
+}
+
+/**
+ * Removes claimed runs of a business from the queue, inside the transaction that writes what was learned. Returns the ids of
+ * those that were there: others were claimed by another worker since, or discarded.
+ */
+export const completeDistillations = async (
+  sql: Sql,
+  claims: readonly DistillationClaim[],
+): Promise<Set<string>> => {
+  const { rows } = await sql.query<RunKey>(
+    `DELETE FROM distillations d USING json_to_recordset($1::json) AS c(tenant text, run_id text, tries int)
+     WHERE c.tries % 1 = 0 AND d.tenant = c.tenant AND d.run_id = c.run_id AND d.tries = c.tries AND d.failed_at IS NULL RETURNING d.run_id`,
+    [toClaims(claims)],
   )
+  return new Set(rows.map(({ run_id }) => run_id))
+}
 
 /** Marks open runs as given up. A run that ends at this moment has its row already: then that one is marked. */
 const discardStatement = `

@@ -1,15 +1,16 @@
 import { once } from 'node:events'
+import { groupBy } from '../../infra/lib/group-by.ts'
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
 import { openDeadline } from '../../state/deadline.ts'
 import { isMasonError } from '../../state/errors.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import { noTracer } from '../../state/ports/tracer.ts'
-import { type DistillationServices, distillRun } from './distill-run.ts'
+import { asksModel, type DistillationServices, distillRuns } from './distill-run.ts'
 import {
-  claimDistillation,
-  type DistillationClaim,
+  claimDistillations,
   dropFailedDistillations,
   failDistillation,
+  type RunToDistill,
 } from './distillation-queue.ts'
 import { embedTurnBatch } from './embed-turns.ts'
 import { reembedBatch } from './reembed.ts'
@@ -49,23 +50,42 @@ export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Prom
   const { recallBacklogTokens = 200_000 } = options
   const stopped = new AbortController()
 
-  /** Never rejects: logs errors, and the run is claimed again later. */
-  const learn = async (claim: DistillationClaim): Promise<void> => {
-    const { run_id, tenant, tries } = claim
+  /** Never rejects: logs errors, and the run is claimed again later. Runs that fail together are tried one by one, each on its own account. */
+  const learn = async (runs: readonly RunToDistill[]): Promise<void> => {
     using deadline = openDeadline(leaseMs, stopped.signal)
+    let learning: Promise<void> | undefined
+    const learnOnce = () => (learning ??= distillRuns(options, runs, deadline.signal))
     try {
-      await tracer.learning({ run_id, business_id: tenant, tries }, () =>
-        distillRun(options, claim, deadline.signal),
+      await Promise.all(
+        runs.map(({ run_id, tenant, tries }) =>
+          tracer.learning({ run_id, business_id: tenant, tries }, learnOnce),
+        ),
       )
     } catch (error) {
       if (isMasonError(error, 'lease_lost')) return
-      if (!stopped.signal.aborted)
-        log.warn({ run_id, tries, error: String(error) }, 'nothing was learned from a run')
-      await failDistillation(database, claim, String(error)).catch((recordError: unknown) =>
-        log.warn({ run_id, error: String(recordError) }, 'a run is learned from again only after its lease'),
-      )
+      if (runs.length > 1 && !deadline.signal.aborted) for (const one of runs) await learn([one])
+      else for (const one of runs) await recordFailure(one, error)
     }
   }
+  const recordFailure = async (run: RunToDistill, error: unknown): Promise<void> => {
+    const { run_id, tries } = run
+    if (!stopped.signal.aborted)
+      log.warn({ run_id, tries, error: String(error) }, 'nothing was learned from a run')
+    await failDistillation(database, run, String(error)).catch((recordError: unknown) =>
+      log.warn({ run_id, error: String(recordError) }, 'a run is learned from again only after its lease'),
+    )
+  }
+  /** Of runs that a model is asked about only as many as there are learners for; the others take no time. */
+  const chooseRuns = (due: readonly RunToDistill[], maxAsking: number): RunToDistill[] => {
+    const [asking, quick] = [true, false].map((asks) => due.filter((run) => asksModel(options, run) === asks))
+    return [...(asking ?? []).slice(0, maxAsking), ...(quick ?? [])]
+  }
+  /** Those of one user that no model is asked about share a transaction; two turns of a session are never due together. */
+  const groupRuns = (runs: readonly RunToDistill[]): RunToDistill[][] => [
+    ...groupBy(runs, (run) =>
+      JSON.stringify([run.tenant, run.user_id, asksModel(options, run) && run.run_id]),
+    ).values(),
+  ]
   /** Runs until nothing is due and no learner is left: one slow model does not delay the other runs. Returns whether any was due. */
   const distillAll = async (): Promise<boolean> => {
     const learners = new Set<Promise<void>>()
@@ -79,13 +99,17 @@ export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Prom
     try {
       while (!stopped.signal.aborted) {
         const { size: before } = learners
-        const claim = await claimDistillation(database, leaseMs)
-        if (claim) {
+        const runs = await claimDistillations(database, leaseMs, (due) =>
+          chooseRuns(due, maxLearners - before),
+        )
+        for (const group of groupRuns(runs)) {
           isAny = true
-          const learner = learn(claim).finally(() => learners.delete(learner))
+          const learner = learn(group).finally(() => learners.delete(learner))
           learners.add(learner)
-          if (learners.size === maxLearners) await waitForOne()
-        } else if (learners.size > 0) await waitForOneOrPoll()
+          if (learners.size >= maxLearners) await waitForOne()
+        }
+        if (runs.length > 0) continue
+        if (learners.size > 0) await waitForOneOrPoll()
         // a learner that ended meanwhile may have made the next turn of its session due
         else if (before === 0) break
       }

@@ -41,26 +41,30 @@ const listRecalledIds = ({ body: { result } }: Pick<RecallRow, 'body'>): string[
 const maxPrepareActions = 32
 
 /**
- * The texts that a session recalled, at the start of each turn and anywhere in this run, and that are forgotten by now. A
- * model may repeat them, since the log still has them. Inside a transaction that holds the user's lock.
+ * The texts that sessions recalled, at the start of each turn and anywhere in these runs, and that are forgotten by now, by
+ * session. A model may repeat them, since the log still has them. Inside a transaction that holds the user's lock.
  */
 export const readForgottenTexts = async (
   sql: Sql,
   { business }: MemoryOwner,
-  { session_id, run_id }: NoteSource,
-): Promise<string[]> => {
-  const { rows } = await sql.query<RecallRow>(
-    `SELECT a.body, a.patch FROM runs r JOIN actions a ON a.tenant = r.tenant AND a.session_id = r.session_id
-       AND a.seq >= r.first_seq AND a.seq < r.next_seq AND (r.run_id = $3 OR a.seq < r.first_seq + ${maxPrepareActions})
-     WHERE r.tenant = $1 AND r.session_id = $2 AND ${recallCondition}`,
-    [business, session_id, run_id],
+  sources: readonly (NoteSource & { turn: number })[],
+): Promise<Map<string, string[]>> => {
+  const { rows } = await sql.query<RecallRow & { session_id: string }>(
+    `SELECT r.session_id, a.body, a.patch FROM json_to_recordset($2::json) AS l(session_id text, run_id text, turn int)
+       JOIN runs r ON r.tenant = $1 AND r.session_id = l.session_id
+       JOIN actions a ON a.tenant = r.tenant AND a.session_id = r.session_id AND a.seq >= r.first_seq AND a.seq < r.next_seq
+         AND (r.run_id = l.run_id OR a.seq < r.first_seq + ${maxPrepareActions})
+     WHERE l.turn % 1 = 0 AND ${recallCondition}`,
+    [business, JSON.stringify(sources)],
   )
   const forgotten = await findForgottenIds(sql, business, rows.flatMap(listRecalledIds))
-  return rows.flatMap(({ body: { result }, patch }) => [
+  const listForgotten = ({ body: { result }, patch }: RecallRow): string[] => [
     ...(patch.memory ?? []).filter(({ id }) => forgotten.has(id)).map(({ content }) => content),
     // the whole result of a search
     ...((result.memory_ids ?? []).some((id) => forgotten.has(id)) && result.text ? [result.text] : []),
-  ])
+  ]
+  const bySession = groupBy(rows, ({ session_id }) => session_id)
+  return new Map([...bySession].map(([id, of]) => [id, of.flatMap(listForgotten)]))
 }
 
 /** Which of these memories and turns no longer exist. */

@@ -83,15 +83,25 @@ export const lockUser = (sql: Sql, { business, user_id }: MemoryOwner): Promise<
  */
 export const holdSession = async (
   sql: Sql,
-  { business }: MemoryOwner,
-  { session_id }: NoteSource,
+  owner: MemoryOwner,
+  source: Pick<NoteSource, 'session_id'>,
 ): Promise<void> => {
-  const isPresent = await hasRow(
-    sql,
-    'SELECT 1 AS present FROM sessions WHERE tenant = $1 AND session_id = $2 FOR KEY SHARE',
-    [business, session_id],
+  const { size } = await holdSessions(sql, owner, [source])
+  if (size === 0) throw new MasonError('lease_lost', `session ${source.session_id} has been deleted`)
+}
+
+/** The same for several; returns those that are there. */
+export const holdSessions = async (
+  sql: Sql,
+  { business }: MemoryOwner,
+  sources: readonly Pick<NoteSource, 'session_id'>[],
+): Promise<Set<string>> => {
+  const { rows } = await sql.query<{ session_id: string }>(
+    `SELECT session_id FROM sessions WHERE tenant = $1 AND session_id IN (SELECT json_array_elements_text($2::json))
+     ORDER BY session_id FOR KEY SHARE`,
+    [business, JSON.stringify(sources.map(({ session_id }) => session_id))],
   )
-  if (!isPresent) throw new MasonError('lease_lost', `session ${session_id} has been deleted`)
+  return new Set(rows.map(({ session_id }) => session_id))
 }
 
 /**

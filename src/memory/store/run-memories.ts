@@ -31,7 +31,7 @@ import {
   searchMemories,
 } from './search.ts'
 import { hasTurns, searchTurns, type TurnHit } from './turn-search.ts'
-import { asUser, type MemoryOwner } from './user-scope.ts'
+import { asUser, type MemoryOwner, shareReads } from './user-scope.ts'
 
 /** Trusted preferences that hold for every request. */
 const maxStandingPreferences = 3
@@ -141,25 +141,31 @@ export const createRunMemories = (
       const quick = {
         ...parts,
         tracer: noTracer,
+        database: shareReads(database, owner),
         embedder: createQuickEmbedder(parts.embedder, recallWaitMs),
       }
-      const [related, turns] = await tracer.retrieval(async (record) => {
+      const [related, turns, standing] = await tracer.retrieval(async (record) => {
         const found = await Promise.all([
           searchRanked(text, limit, signal, quick),
           recall ? searchTurns(quick, owner, caller, source.session_id, { text, ownWords }, signal) : [],
+          asUser(
+            quick.database,
+            owner,
+            (sql) => sql.query<MemoryRow>(standingStatement, [owner.business, owner.user_id]),
+            { pipelined: true },
+          ),
         ])
-        record({ found: found.flat().length })
+        const [related, turns] = found
+        record({ found: related.length + turns.length })
         return found
       })
-      return asUser(database, owner, async (sql) => {
-        const { rows } = await sql.query<MemoryRow>(standingStatement, [owner.business, owner.user_id])
-        const preferences = rows
-          .filter(({ id }) => !related.some((hit) => hit.id === id))
-          .map((row) => ({ ...row, relevance: standingRelevance * row.strength }))
-        const relatedIds = related.map(({ id }) => id)
-        await recordUse(sql, owner, relatedIds)
-        return [...[...related, ...preferences].map(toRecalledMemory), ...turns.map(toRecalledTurn)]
-      })
+      const relatedIds = related.map(({ id }) => id)
+      if (relatedIds.length > 0)
+        await asUser(database, owner, (sql) => recordUse(sql, owner, relatedIds), { pipelined: true })
+      const preferences = standing.rows
+        .filter(({ id }) => !relatedIds.includes(id))
+        .map((row) => ({ ...row, relevance: standingRelevance * row.strength }))
+      return [...[...related, ...preferences].map(toRecalledMemory), ...turns.map(toRecalledTurn)]
     },
     async remember(statement, noteKey, signal) {
       const note = await checkStatement(parts, statement, signal)

@@ -4,7 +4,7 @@ import { isMasonError } from '../../state/errors.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
 import { hashSpace } from '../policy/hash-embedding.ts'
 import { holdSession, lockUser } from './remember.ts'
-import { type TurnRecord, writeTurn } from './turns.ts'
+import { type TurnRecord, writeTurns } from './turns.ts'
 import { asUser } from './user-scope.ts'
 
 /** Whether a run repeats one that completed, as those of a fork and retries do: their turn counts once. */
@@ -67,10 +67,11 @@ const readSessions = async (database: Database, { tenant, after_session }: Backl
     const owner = { business: tenant, user_id }
     const tokens = await asUser(database, owner, async (sql) => {
       await lockUser(sql, owner)
-      await holdSession(sql, owner, { session_id, run_id: '' })
+      await holdSession(sql, owner, { session_id })
       const { rows: turns } = await sql.query<TurnRecord>(turnsStatement, [tenant, session_id, user_id])
       let tokens = 0
-      for (const turn of turns) tokens += estimateTokens(await writeTurn(sql, owner, turn))
+      for (const turn of turns)
+        for (const text of await writeTurns(sql, owner, [turn])) tokens += estimateTokens(text)
       return tokens
     }).catch((error: unknown) => {
       // it was deleted meanwhile

@@ -1,4 +1,4 @@
-import { queryOne } from '../../infra/database/database.ts'
+import { toStoredText } from '../../infra/lib/json-text.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { listContentWords, toTurnText } from '../policy/turn-text.ts'
 import type { MemoryOwner } from './user-scope.ts'
@@ -15,42 +15,63 @@ export type TurnRecord = {
 /** Characters of a row that short turns are added to. */
 const maxChars = 4000
 
+type LatestTurn = { session_id: string; number: string; last_turn: number; content: string }
+
+const latestStatement = `
+  SELECT t.* FROM json_to_recordset($2::json) AS l(session_id text, turn int) CROSS JOIN LATERAL (
+    SELECT session_id, number, last_turn, content FROM turns
+    WHERE tenant = $1 AND session_id = l.session_id AND turn <= l.turn ORDER BY turn DESC LIMIT 1
+  ) t`
+
 /**
- * Stores an ended turn to be found by later sessions, by its words at once and by its vector once a model has embedded it
- * (`embed-turns.ts`). A short turn goes into the row of the turn before it. Inside a transaction of the user that holds their
- * lock and the session; safe to repeat. Returns its text; empty: nothing to be found by.
+ * Stores ended turns, at most one of a session, to be found by later sessions, by their words at once and by their vectors once a
+ * model has embedded them (`embed-turns.ts`). A short turn goes into the row of the turn before it. Inside a transaction of the
+ * user that holds their lock and the sessions; safe to repeat. Returns their texts, without those that have nothing to be found by.
  */
-export const writeTurn = async (
+export const writeTurns = async (
   sql: Sql,
-  owner: MemoryOwner,
-  { session_id, turn, prompt, answer, said_at }: TurnRecord,
-): Promise<string> => {
-  const text = toTurnText(prompt, answer)
-  if (!text) return ''
-  const { business, user_id } = owner
-  const before = await queryOne<{ number: string; turn: number; last_turn: number; content: string }>(
-    sql,
-    `SELECT number, turn, last_turn, content FROM turns WHERE tenant = $1 AND session_id = $2 AND turn <= $3 ORDER BY turn DESC LIMIT 1`,
-    [business, session_id, turn],
-  )
-  if (before && before.last_turn >= turn) return text.content
-  if (text.isShort && before && before.content.length < maxChars) {
-    const content = `${before.content}\n${text.content}`
-    const words = JSON.stringify(listContentWords(content))
-    await sql.query(
-      `UPDATE turns SET content = $3, last_turn = $4, space = '', signature = NULL,
-         words = array_to_tsvector(ARRAY(SELECT json_array_elements_text($5::json))) WHERE tenant = $1 AND number = $2`,
-      [business, before.number, content, turn, words],
-    )
-    await sql.query('DELETE FROM turn_vectors WHERE tenant = $1 AND number = $2', [business, before.number])
-    return text.content
+  { business, user_id }: MemoryOwner,
+  records: readonly TurnRecord[],
+): Promise<string[]> => {
+  const turns = records.flatMap(({ session_id, turn, prompt, answer, said_at }) => {
+    const text = toTurnText(prompt, answer)
+    return text ? [{ session_id, turn, said_at, ...text, content: toStoredText(text.content) }] : []
+  })
+  if (turns.length === 0) return []
+  const keys = turns.map(({ session_id, turn }) => ({ session_id, turn }))
+  const { rows } = await sql.query<LatestTurn>(latestStatement, [business, JSON.stringify(keys)])
+  const latest = new Map(rows.map((row) => [row.session_id, row]))
+  const added: typeof turns = []
+  for (const one of turns) {
+    const before = latest.get(one.session_id)
+    if (before && before.last_turn >= one.turn) continue
+    if (before && one.isShort && before.content.length < maxChars)
+      await extendTurn(sql, business, before, one)
+    else added.push(one)
   }
+  if (added.length > 0)
+    await sql.query(
+      `INSERT INTO turns (tenant, session_id, turn, last_turn, user_id, content, words, said_at)
+       SELECT $1, l.session_id, l.turn, l.turn, $2, l.content, array_to_tsvector(ARRAY(SELECT json_array_elements_text(l.words))), l.said_at
+       FROM json_to_recordset($3::json) AS l(session_id text, turn int, content text, words json, said_at timestamptz)`,
+      [business, user_id, JSON.stringify(added)],
+    )
+  return turns.map(({ content }) => content)
+}
+
+const extendTurn = async (
+  sql: Sql,
+  business: string,
+  before: LatestTurn,
+  { turn, content }: { turn: number; content: string },
+): Promise<void> => {
+  const extended = `${before.content}\n${content}`
   await sql.query(
-    `INSERT INTO turns (tenant, session_id, turn, last_turn, user_id, content, words, said_at)
-     VALUES ($1, $2, $3, $3, $4, $5, array_to_tsvector(ARRAY(SELECT json_array_elements_text($6::json))), $7)`,
-    [business, session_id, turn, user_id, text.content, JSON.stringify(text.words), said_at.toISOString()],
+    `UPDATE turns SET content = $3, last_turn = $4, space = '', signature = NULL,
+       words = array_to_tsvector(ARRAY(SELECT json_array_elements_text($5::json))) WHERE tenant = $1 AND number = $2`,
+    [business, before.number, extended, turn, JSON.stringify(listContentWords(extended))],
   )
-  return text.content
+  await sql.query('DELETE FROM turn_vectors WHERE tenant = $1 AND number = $2', [business, before.number])
 }
 
 /** From here on no turn that the user has ended so far is read from its run; turns that are stored stay. */
