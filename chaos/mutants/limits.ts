@@ -31,6 +31,15 @@ export const limitMutants: readonly Mutant[] = [
     ),
   },
   {
+    name: 'the answer to who reads budgets while one is changed',
+    file: 'src/accounts/budget-checks.ts',
+    edits: [{ from: 'ignoreFetchAbort: true', to: 'ignoreFetchAbort: false' }],
+    why: 'each change of a budget answers 500 to the runs of all businesses that are submitted at that moment',
+    caughtBy: testsOf('test/integration/budgets.test.ts')(
+      'a change of budgets refuses no run whose budgets are being read, and what was read before it is not kept',
+    ),
+  },
+  {
     name: 'the quota on storage and requests',
     file: 'src/accounts/shared-counter.ts',
     edits: [{ from: 'count.used + count.own + more > count.max', to: 'false' }],
