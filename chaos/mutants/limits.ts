@@ -31,6 +31,15 @@ export const limitMutants: readonly Mutant[] = [
     ),
   },
   {
+    name: 'the answer to who reads budgets while one is changed',
+    file: 'src/accounts/budget-checks.ts',
+    edits: [{ from: 'ignoreFetchAbort: true', to: 'ignoreFetchAbort: false' }],
+    why: 'each change of a budget answers 500 to the runs of all businesses that are submitted at that moment',
+    caughtBy: testsOf('test/integration/budgets.test.ts')(
+      'a change of budgets refuses no run whose budgets are being read, and what was read before it is not kept',
+    ),
+  },
+  {
     name: 'the quota on storage and requests',
     file: 'src/accounts/shared-counter.ts',
     edits: [{ from: 'count.used + count.own + more > count.max', to: 'false' }],
@@ -51,13 +60,22 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: 'the space between claims for a business whose runs find no model',
-    file: 'src/engine/worker/claim-pace.ts',
+    file: 'src/engine/worker/thread-shares.ts',
     edits: [
       { from: 'unservedAt.has(business) && waitMs > 0', to: 'unservedAt.has(business) && waitMs > 2 ** 50' },
     ],
     why: 'a flood of one business fills the thread of a worker, and runs of others take five times as long',
-    caughtBy: testsOf('test/engine/worker/claim-pace.test.ts')(
+    caughtBy: testsOf('test/engine/worker/thread-shares.test.ts')(
       'a business whose run found no model waits after each claim while another is at work, and the other does not',
+    ),
+  },
+  {
+    name: 'the fewer visits at once of a business beside another',
+    file: 'src/engine/worker/thread-shares.ts',
+    edits: [{ from: 'Math.max(1, count >> level)', to: 'count' }],
+    why: 'each step of a run comes after those of eight visits of a flood of slow runs',
+    caughtBy: testsOf('test/engine/worker/thread-shares.test.ts')(
+      'a business has the fewer visits at once the busier the thread is, while another is at work',
     ),
   },
   {

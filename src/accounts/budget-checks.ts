@@ -59,8 +59,14 @@ export const createBudgetChecks = (database: Database, clock: Clock, flush: () =
         (await sql.query<BudgetRow>(listStatement, [business_id, user_id, token_id, run_id])).rows,
       { pipelined: true },
     )
+  /** Who asked before a change gets what was read, and it is not kept: by itself the cache rejects a read that `forget` comes upon. */
   const cache = <Value extends object>(read: (name: string) => Promise<Value>) =>
-    new LRUCache<string, Value>({ max: 10_000, ttl: cacheMs, fetchMethod: (name) => read(name) })
+    new LRUCache<string, Value>({
+      max: 10_000,
+      ttl: cacheMs,
+      fetchMethod: (name) => read(name),
+      ignoreFetchAbort: true,
+    })
   /** Whose budgets a business has; of very many all are read. Most have none, and most users have none of their own. */
   const subjects = cache(async (business) => {
     const text = `SELECT subject FROM budgets WHERE tenant = $1 LIMIT ${maxSubjects + 1}`

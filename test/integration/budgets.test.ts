@@ -277,3 +277,24 @@ test('processes share a budget, and none reads the ledger for it', async () => {
   expect(queries.length).toBeLessThanOrEqual(4)
   expect(queries.join()).not.toContain('usage_ledger')
 })
+
+test('a change of budgets refuses no run whose budgets are being read, and what was read before it is not kept', async () => {
+  const business_id = unique('firm')
+  await runtime.admin.budgets.create(budgetSchemas.input.parse({ business_id, daily_cost: 1 }))
+  let reads = 0
+  const changing: Database = {
+    ...database,
+    async asBusiness(...read) {
+      const rows = await database.asBusiness(...read)
+      reads++
+      if (reads <= 2) checks.forget()
+      return rows
+    },
+  }
+  const checks = createBudgetChecks(changing, systemClock, async () => undefined)
+  const spender = { business_id, user_id: null }
+  expect(await codeOf(checks.check(spender))).toBe('no error')
+  expect(reads).toBe(2)
+  await checks.check(spender)
+  expect(reads).toBe(4)
+})

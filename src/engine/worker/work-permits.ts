@@ -1,12 +1,17 @@
 import type { VisitPermit } from '../../graph/live-run.ts'
 import { createFairPermits } from '../../infra/lib/permits.ts'
+import type { ThreadShares } from './thread-shares.ts'
 
+/** Claims share the permits as one business more. */
+const claims = ''
 /** A visit that has worked for so long is taken to wait for something. */
 const maxWorkMs = 100
 
-/** Permits to work, which businesses share. A visit holds one only while it works. */
-export const createWorkPermits = (count: number) => {
-  const permits = createFairPermits(count, Number.POSITIVE_INFINITY)
+/** Permits to work, which businesses share; of visits, as many as `shares` allows. A visit holds one only while it works. */
+export const createWorkPermits = (count: number, shares: Pick<ThreadShares, 'worked' | 'limitVisits'>) => {
+  const limitOf = (business: string): number =>
+    business === claims ? count : shares.limitVisits(business, count, (other) => permits.isWaiting(other))
+  const permits = createFairPermits(count, Number.POSITIVE_INFINITY, limitOf)
 
   return {
     get held(): number {
@@ -14,8 +19,8 @@ export const createWorkPermits = (count: number) => {
     },
     /** The businesses of which as many visits wait as may work: until some do, they get no further run. */
     waiting: (): string[] => permits.waiting(count),
-    /** A permit to claim a run, and until it begins. Claims share as one business more, so that none waits long. */
-    claim: (): Promise<AsyncDisposable> => permits.acquire(''),
+    /** A permit to claim a run, and until it begins. None waits long. */
+    claim: (): Promise<AsyncDisposable> => permits.acquire(claims),
     /** Waits until a visit may work. */
     async beginVisit(business: string, signal: AbortSignal): Promise<VisitPermit> {
       let held: AsyncDisposable | null = null
@@ -27,6 +32,7 @@ export const createWorkPermits = (count: number) => {
         held = null
       }
       const acquire = async (): Promise<void> => {
+        shares.worked(business)
         held = await permits.acquire(business, signal)
         timer = setTimeout(leave, maxWorkMs).unref()
       }

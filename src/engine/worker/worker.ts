@@ -25,8 +25,8 @@ import { failPoisonedRun, handBackRun } from '../runs/release.ts'
 import { createRunLog, tellOrders } from '../runs/run-log.ts'
 import { createServices, type ServiceFactories } from '../runs/run-services.ts'
 import type { ReportRunEnd, RunEnd } from '../runs/settlement.ts'
-import { createClaimPace } from './claim-pace.ts'
 import { createKnownRuns } from './known-runs.ts'
+import { createThreadShares } from './thread-shares.ts'
 import { createWorkPermits } from './work-permits.ts'
 
 /** What a worker reports of its runs, for the log and the metrics. Times in milliseconds. */
@@ -66,7 +66,8 @@ type ClaimedWork = { claim: RunClaim; at: number; permit: AsyncDisposable }
 /** Executes runs in this process: claims them in turn, renews their leases, and releases them cleanly. */
 export const createWorker = (options: WorkerOptions) => {
   const { database, feed, graph, clock, log, workerId, leaseMs, reports, tracer = noTracer } = options
-  const permits = createWorkPermits(options.concurrency)
+  const shares = createThreadShares(() => clock.monotonicMs())
+  const permits = createWorkPermits(options.concurrency, shares)
   const leases = startLeaseRenewal({ sql: database, clock, log, workerId, leaseMs })
   const appendTogether = createAppendBatches(database, leaseMs)
   const stopHints = feed.onCancel(() => void leases.pollCancels())
@@ -74,7 +75,6 @@ export const createWorker = (options: WorkerOptions) => {
   const controls = new Map<AbortController, () => Promise<void>>()
   const latestPositions = createLatestPositions()
   const known = createKnownRuns(options.maxRuns)
-  const pace = createClaimPace(() => clock.monotonicMs())
   let polling: NodeJS.Timeout | undefined
   const chains = new Set<Promise<void>>()
   let claiming: Promise<unknown> = Promise.resolve()
@@ -87,7 +87,7 @@ export const createWorker = (options: WorkerOptions) => {
 
   /** The businesses that get no run for now, with the milliseconds until they may; a claim follows as soon as one of them may. */
   const listPaced = (): Map<string, number> => {
-    const waits = pace.listWaits()
+    const waits = shares.listWaits()
     if (waits.size > 0) pollIn(Math.min(...waits.values()))
     return waits
   }
@@ -123,7 +123,7 @@ export const createWorker = (options: WorkerOptions) => {
         claimed = await claimNextRun(database, workerId, leaseMs, graph.version, order)
         if (!claimed) return null
         known.take(claimed)
-        pace.claimed(claimed.tenant)
+        shares.claimed(claimed.tenant)
         return { claim: claimed, at, permit }
       } finally {
         if (!claimed) await permit[Symbol.asyncDispose]()
@@ -183,7 +183,7 @@ export const createWorker = (options: WorkerOptions) => {
     } finally {
       await permit[Symbol.asyncDispose]()
       if (exit === 'lost' || lease.signal.aborted) reports?.leaseLost()
-      if (exit === 'no_model') pace.unserved(claim.tenant)
+      if (exit === 'no_model') shares.unserved(claim.tenant)
       heldLease.release()
       controls.delete(control)
       known.release(claim, exit === 'ended')
@@ -235,7 +235,7 @@ export const createWorker = (options: WorkerOptions) => {
         permit: (signal) => permits.beginVisit(claim.tenant, signal),
         events: {
           onAction: () => {
-            pace.worked(claim.tenant)
+            shares.worked(claim.tenant)
             feed.publishChange(claim.tenant, claim.session_id, isFirstAction ? 'claimed' : 'action')
             isFirstAction = false
             if (known.trust(claim)) poll()

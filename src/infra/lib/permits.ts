@@ -62,23 +62,31 @@ export const createWaitQueue = <Who, Turn>() => {
 
 /**
  * Permits that businesses share. A business may hold `share` times as many as are free besides: with 1, a single one gets
- * half of them and one is always left for the next. First served: the business that holds the fewest, then the one that
+ * half of them and one is always left for the next; and never more than `limitOf` it. First served: the business that holds the fewest, then the one that
  * came first. Own code since no semaphore library has this order and a wait that one caller can abort: see decision
  * record 35.
  */
-export const createFairPermits = (count: number, share = 1) => {
+export const createFairPermits = (
+  count: number,
+  share = 1,
+  limitOf: (business: string) => number = () => count,
+) => {
   /** The business of each permit that is out. */
   const held: string[] = []
   const queue = createWaitQueue<string, AsyncDisposable>()
 
   const countHeld = (business: string): number => held.filter((one) => one === business).length
   const isFree = (business: string): boolean =>
-    held.length < count && countHeld(business) < share * (count - held.length)
+    held.length < count && countHeld(business) < Math.min(limitOf(business), share * (count - held.length))
 
   const serveWaiting = (): void => {
     for (;;) {
-      const [next] = [...queue.waiting].sort((a, b) => countHeld(a.who) - countHeld(b.who))
-      if (!next || !isFree(next.who)) return
+      const firsts = new Map([...queue.waiting].reverse().map((waiter) => [waiter.who, waiter]))
+      const next = [...queue.waiting]
+        .filter((waiter) => firsts.get(waiter.who) === waiter)
+        .sort((a, b) => countHeld(a.who) - countHeld(b.who))
+        .find(({ who }) => isFree(who))
+      if (!next) return
       next.serve(issuePermit(next.who))
     }
   }
@@ -109,6 +117,7 @@ export const createFairPermits = (count: number, share = 1) => {
       const all = [...queue.waiting].map(({ who }) => who)
       return [...new Set(all)].filter((one) => all.filter((who) => who === one).length >= atLeast)
     },
+    isWaiting: (business: string): boolean => [...queue.waiting].some(({ who }) => who === business),
     get held(): number {
       return held.length
     },

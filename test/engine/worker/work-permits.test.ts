@@ -1,8 +1,14 @@
 import { expect, test } from 'vitest'
-import { createWorkPermits } from '../../../src/engine/worker/work-permits.ts'
+import { createWorkPermits as createSharedPermits } from '../../../src/engine/worker/work-permits.ts'
 import { deferred } from '../../support/deferred.ts'
 
 const { signal } = new AbortController()
+/** Permits of which every business may hold all, or as many as given. */
+const createWorkPermits = (count: number, limits: Readonly<Record<string, number>> = {}) =>
+  createSharedPermits(count, {
+    worked() {},
+    limitVisits: (business) => limits[business] ?? count,
+  })
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
 test('a visit gives its permit back while it waits for a model, and takes one again in its turn', async () => {
@@ -75,4 +81,32 @@ test('a visit that is stopped while it waits goes on without a permit, and ends 
   other.end()
   expect(permits.held).toBe(0)
   await expect(permits.beginVisit('a', control.signal)).rejects.toThrow('handed back')
+})
+
+test('a business that may have one visit holds up its own alone, and no claim', async () => {
+  const permits = createWorkPermits(4, { flood: 1 })
+  const order: string[] = []
+  const first = await permits.beginVisit('flood', signal)
+  const second = permits.beginVisit('flood', signal).then((visit) => {
+    order.push('flood')
+    return visit
+  })
+  const others = await Promise.all([permits.beginVisit('other', signal), permits.beginVisit('other', signal)])
+  const claim = await permits.claim()
+  const late = permits.beginVisit('other', signal).then((visit) => {
+    order.push('other')
+    return visit
+  })
+  await settled()
+  expect([order, permits.held]).toEqual([[], 4])
+  // the business that holds the fewest may not have it
+  others[0]?.end()
+  await settled()
+  expect(order).toEqual(['other'])
+  first.end()
+  await second
+  expect(order).toEqual(['other', 'flood'])
+  for (const visit of [others[1], await second, await late]) visit?.end()
+  await claim[Symbol.asyncDispose]()
+  expect(permits.held).toBe(0)
 })
