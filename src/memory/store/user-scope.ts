@@ -30,12 +30,9 @@ export const shareReads = (database: Database, { business, user_id }: MemoryOwne
   const readAll = (): void => {
     const reads = waiting
     waiting = []
-    asUser(
-      database,
-      { business, user_id },
-      (sql) => Promise.all(reads.map(({ work }) => work(sql))),
-      { pipelined: true },
-    ).then(
+    asUser(database, { business, user_id }, (sql) => Promise.all(reads.map(({ work }) => work(sql))), {
+      pipelined: true,
+    }).then(
       (results) => {
         for (const [at, { resolve }] of reads.entries()) resolve(results[at] as never)
       },
