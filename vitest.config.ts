@@ -1,6 +1,8 @@
 import { defineConfig } from 'vitest/config'
+import { importBuild } from './test/support/build-plugin.ts'
 import { LongestFirst } from './test/support/longest-first.ts'
 import { filesMarked, isGate } from './test/support/marks.ts'
+import { preferBuild } from './test/support/script-flags.ts'
 import { createTestLog } from './test/support/test-log.ts'
 
 const servers = process.env.TEST_DATABASE_URL && process.env.TEST_REDIS_URL
@@ -9,6 +11,7 @@ const servers = process.env.TEST_DATABASE_URL && process.env.TEST_REDIS_URL
  * marked. Without it all files are there, so that each can be run by its name.
  */
 const notInGate = isGate ? filesMarked('tier: all') : []
+const onBuild = isGate && preferBuild()
 const { MASON_TEST_LOG: log, MASON_TEST_WORKERS: workers } = process.env
 
 // isolate: false loads each module once a worker and not once a file, a third of all CPU: no code here keeps module state
@@ -38,6 +41,7 @@ const processes = (name: string, include: string) => ({
 })
 
 export default defineConfig({
+  plugins: onBuild ? [importBuild()] : [],
   test: {
     // each project transforms the same files: once for all
     experimental: { fsModuleCache: isGate },

@@ -9,10 +9,15 @@ import { isBuildNew } from '../test/support/script-flags.ts'
 import { filesToRepeat, readRun, type Verdict, verdictOf } from './test-verdict.ts'
 
 /**
- * `npm test [-- FILTER …]` and `npm run test:all` (docs/testing.md). The last line counts the tests; before it stand those
- * that failed and those that were flaky. test-results/ has the same lines, and the log of each run with whole errors.
+ * `npm test [-- FILTER …]` and `npm run test:all [-- --part NAME [FILTER …]]` (docs/testing.md). The last line counts the
+ * tests; before it stand those that failed and those that were flaky. test-results/ has the same lines, and the log of each
+ * run with whole errors.
  */
-const isAll = process.argv[2] === '--all'
+const args = process.argv.slice(2)
+const isAll = args[0] === '--all'
+/** Of test:all only the parts whose name has this text. */
+const partText = args[1] === '--part' ? args[2] : undefined
+const filters = args.slice(!isAll ? 0 : partText === undefined ? 1 : 3)
 const resultsFolder = 'test-results'
 const hasServers = Boolean(process.env.TEST_DATABASE_URL && process.env.TEST_REDIS_URL)
 const startedAt = Date.now()
@@ -103,7 +108,7 @@ const runStep = async (
   const { code, output } = await run(command, {}, stdio)
   console.log(`${output}${name} (${secondsSince(since)} s)`)
   const failed = code === 0 ? [] : [`FAILED ${name}: exit code ${code}`]
-  return { failed, flaky: [], counts: { passed: 0, failed: failed.length, skipped: 0 } }
+  return { failed, flaky: [], counts: { passed: 1 - failed.length, failed: failed.length, skipped: 0 } }
 }
 
 const sum = (verdicts: readonly Verdict[]): Verdict => ({
@@ -138,7 +143,7 @@ const prepare = async (): Promise<Verdict> => {
   return sum((await Promise.all(chains.map(runChain))).flat())
 }
 
-const runGate = async (filters: readonly string[]): Promise<void> => {
+const runGate = async (): Promise<void> => {
   const prepared = await prepare()
   if (prepared.failed.length > 0) return finish(prepared)
   const checksS = secondsSince(startedAt)
@@ -168,7 +173,10 @@ const slices = (): string[] => {
 
 const runAll = async (): Promise<void> => {
   const parts: { name: string; seconds: number; verdict: Verdict }[] = []
+  const names: string[] = []
   const part = async (name: string, runPart: () => Promise<Verdict>): Promise<void> => {
+    names.push(name)
+    if (!name.includes(partText ?? '')) return
     console.log(`\n== ${name}`)
     const since = Date.now()
     const verdict = await runPart()
@@ -176,49 +184,37 @@ const runAll = async (): Promise<void> => {
   }
   await part('check and build', prepare)
   const seeds = Array.from({ length: 5 }, () => String(randomInt(2 ** 31)))
+  if (process.env.MASON_TEST_SEED) seeds[0] = process.env.MASON_TEST_SEED
   for (const [at, seed] of seeds.entries()) {
-    const files = at === 0 ? [] : propertyFiles()
+    const files = at === 0 ? filters : propertyFiles()
     await part(`${at === 0 ? 'every test' : 'properties'}, MASON_TEST_SEED=${seed}`, () =>
       runTests(`all-${at}`, files, { MASON_TEST_SEED: seed }),
     )
   }
-  const versions = mkdtempSync(join(tmpdir(), 'mason-node-'))
   for (const version of ['22', '24'])
     await part(`unit and embedded tests on Node ${version}`, async () => {
-      const folder = join(versions, version)
-      const install = [
-        'npm',
-        'install',
-        '--prefix',
-        folder,
-        '--no-save',
-        '--no-audit',
-        '--no-fund',
-        `node@${version}`,
-      ]
-      const installed = await runStep('install', install, 'pipe')
-      if (installed.failed.length > 0) return installed
+      const folder = mkdtempSync(join(tmpdir(), 'mason-node-'))
+      const install = `npm install --prefix ${folder} --no-save --no-audit --no-fund node@${version}`
+      const installed = await runStep('install', install.split(' '), 'pipe')
       const PATH = `${join(folder, 'node_modules/node/bin')}:${process.env.PATH}`
       const env = { PATH, MASON_TEST_TIER: 'gate', TEST_DATABASE_URL: undefined, TEST_REDIS_URL: undefined }
-      return runTests(`node-${version}`, ['--project=unit', '--project=embedded'], env)
+      const projects = ['--project=unit', '--project=embedded', ...filters]
+      const verdict =
+        installed.failed.length > 0 ? installed : await runTests(`node-${version}`, projects, env)
+      rmSync(folder, { recursive: true })
+      return verdict
     })
-  rmSync(versions, { recursive: true })
+  const node = 'node --import tsx'
   for (const name of hasServers ? slices() : []) {
-    const command = [
-      'node',
-      '--import',
-      'tsx',
-      'chaos/main.ts',
-      name,
-      '--scale',
-      '0.05',
-      '--seed',
-      seeds[0] ?? '',
-    ]
-    await part(`chaos ${name}`, () => runStep(command.slice(3).join(' '), command))
+    const command = `chaos/main.ts ${name} --scale 0.05 --seed ${seeds[0]}`
+    await part(`chaos ${name}`, () => runStep(command, `${node} ${command}`.split(' ')))
   }
-  const bench = ['node', '--import', 'tsx', 'bench/main.ts', '--repeat', '1', '--scale', '0.02']
-  if (hasServers) await part('benchmarks', () => runStep('bench', bench))
+  const bench = `${node} bench/main.ts --repeat 1 --scale 0.02`
+  if (hasServers) await part('benchmarks', () => runStep('bench', bench.split(' ')))
+  if (parts.length === 0) {
+    const failed = [`FAILED no part has "${partText}" in its name: use one of ${names.join('; ')}`]
+    return finish({ failed, flaky: [], counts: { passed: 0, failed: 1, skipped: 0 } })
+  }
   const rows = parts.map(({ name, seconds, verdict: { counts, flaky } }) => {
     const flakyTests = flaky.filter((line) => line.startsWith('FLAKY')).length
     return `| ${name} | ${seconds} s | ${counts.passed} | ${counts.failed} | ${flakyTests} | ${counts.skipped} |`
@@ -232,4 +228,4 @@ const runAll = async (): Promise<void> => {
 
 rmSync(resultsFolder, { recursive: true, force: true })
 mkdirSync(resultsFolder)
-await (isAll ? runAll() : runGate(process.argv.slice(2)))
+await (isAll ? runAll() : runGate())

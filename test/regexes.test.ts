@@ -84,9 +84,18 @@ const recordPatterns = async (paths: readonly string[]): Promise<Pattern[]> => {
   return made
 }
 
+/** By pattern: many are in several files. */
+const attacks = new Map<string, string | null>()
+const attackOf = (pattern: Pattern): string | null => {
+  const key = `/${pattern.source}/${pattern.flags}`
+  const attack = attacks.has(key) ? attacks.get(key) : findSlowText(pattern)
+  attacks.set(key, attack ?? null)
+  return attack ?? null
+}
+
 const listSlow = (patterns: readonly Pattern[]): string[] =>
   patterns
-    .map((pattern) => ({ ...pattern, attack: findSlowText(pattern) }))
+    .map((pattern) => ({ ...pattern, attack: attackOf(pattern) }))
     .filter(({ attack }) => attack !== null)
     .map(({ from, source, flags, attack }) => `${from}: /${source}/${flags} is slow with ${attack}`)
 

@@ -42,7 +42,8 @@ export const meetBadModels = async (
     (one) => one.close(),
   )
   const task: BadModelTask = {
-    config: backend.value.config,
+    // a prompt that recalls another run's would be taken for one of that run
+    config: { ...backend.value.config, recall: false },
     modelUrl: model.baseUrl,
     concurrency: inFlight,
   }

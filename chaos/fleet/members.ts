@@ -71,6 +71,8 @@ export const openFleet = (
         MASON_AUTH: 'off',
         // no random key: all members need the same
         MASON_MASTER_KEY: createHash('sha256').update('fleet').digest('base64'),
+        // its actions depend on which turns are learned by then
+        MASON_RECALL: 'off',
         LOG_LEVEL: 'warn',
         NO_COLOR: '1',
         ...vendor,

@@ -24,6 +24,7 @@ export default { kind: 'tool', name: '${name}', description: '', kinds: ['call']
 /** Writes these files into a folder of their own and gives the errors found in them. */
 const errorsOf = async (files: Record<string, string>): Promise<string[]> => {
   const own = await mkdtemp(join(folder, 'case-'))
+  await writeFile(join(own, 'package.json'), '{"type": "module"}')
   for (const [name, text] of Object.entries(files)) {
     await mkdir(join(own, name, '..'), { recursive: true })
     await writeFile(join(own, name), text)
@@ -54,7 +55,7 @@ describe('loading nodes and tools', () => {
   test('a tool in a folder of its family is found, other files are left alone', async () => {
     expect(
       await errorsOf({
-        'family/deep-look.tool.ts': toolText('deep_look'),
+        'family/deep-look.tool.js': toolText('deep_look'),
         'family/helper.ts': 'throw new Error("never loaded")',
       }),
     ).toEqual([])
@@ -62,23 +63,23 @@ describe('loading nodes and tools', () => {
 
   test('all errors are reported at once, each with its file or name and a remedy', async () => {
     const errors = await errorsOf({
-      'wrong-name.tool.ts': toolText('right_name'),
-      'nothing.tool.ts': 'export const x = 1',
-      'node-in-tool.tool.ts': `export default { kind: 'node' }`,
-      'throws.tool.ts': `throw new Error('boom')`,
-      'calculate.tool.ts': toolText('calculate'),
-      'update-todos.tool.ts': toolText('update_todos'),
-      'kindless.tool.ts': toolText('kindless', 'kinds: []'),
-      'odd.tool.ts': toolText('odd', `kinds: ['cal'], reads: ['nope'], writes: ['action_history']`),
-      'lost.node.ts': `export default { kind: 'node', name: 'lost', description: '', next: ['nowhere'], reads: [], writes: [], run() {} }`,
+      'wrong-name.tool.js': toolText('right_name'),
+      'nothing.tool.js': 'export const x = 1',
+      'node-in-tool.tool.js': `export default { kind: 'node' }`,
+      'throws.tool.js': `throw new Error('boom')`,
+      'calculate.tool.js': toolText('calculate'),
+      'update-todos.tool.js': toolText('update_todos'),
+      'kindless.tool.js': toolText('kindless', 'kinds: []'),
+      'odd.tool.js': toolText('odd', `kinds: ['cal'], reads: ['nope'], writes: ['action_history']`),
+      'lost.node.js': `export default { kind: 'node', name: 'lost', description: '', next: ['nowhere'], reads: [], writes: [], run() {} }`,
     })
     expect(errors).toEqual([
-      'node-in-tool.tool.ts: has no tool as its default export; write: export default defineTool({ … })',
-      'nothing.tool.ts: has no tool as its default export; write: export default defineTool({ … })',
-      expect.stringMatching(/^throws\.tool\.ts: cannot be loaded: boom \(.*throws\.tool\.ts:1:7\)$/),
-      'wrong-name.tool.ts: defines "right_name"; name the file right-name.tool.ts, or the tool "wrong_name"',
+      'node-in-tool.tool.js: has no tool as its default export; write: export default defineTool({ … })',
+      'nothing.tool.js: has no tool as its default export; write: export default defineTool({ … })',
+      expect.stringMatching(/^throws\.tool\.js: cannot be loaded: boom \(.*throws\.tool\.js:1:7\)$/),
+      'wrong-name.tool.js: defines "right_name"; name the file right-name.tool.js, or the tool "wrong_name"',
       expect.stringMatching(
-        /^"calculate" is defined twice, in .* and calculate\.tool\.ts; rename one of them$/,
+        /^"calculate" is defined twice, in .* and calculate\.tool\.js; rename one of them$/,
       ),
       'node "lost" leads to "nowhere", which is not there; correct its next',
       'tool "kindless" has no kind; name one of prepare, call, step, output',
@@ -120,16 +121,16 @@ describe('loading nodes and tools', () => {
     const node = (name: string, next: unknown[]) =>
       `export default { kind: 'node', name: '${name}', description: '', next: ${JSON.stringify(next)}, reads: [], writes: [], run() {} }`
     const branches = {
-      'left.node.ts': node('left', ['planner']),
-      'right.node.ts': node('right', ['reflection']),
-      'last.node.ts': node('last', []),
+      'left.node.js': node('left', ['planner']),
+      'right.node.js': node('right', ['reflection']),
+      'last.node.js': node('last', []),
     }
     expect(
       await errorsOf({
         ...branches,
-        'fork.node.ts': node('fork', ['left', 'right']),
-        'stop.node.ts': node('stop', ['left', 'last']),
-        'lost.node.ts': node('lost', [{ one: ['left', 'nowhere'] }]),
+        'fork.node.js': node('fork', ['left', 'right']),
+        'stop.node.js': node('stop', ['left', 'last']),
+        'lost.node.js': node('lost', [{ one: ['left', 'nowhere'] }]),
       }),
     ).toEqual([
       'node "fork" can visit several nodes at once that do not lead to one node: "left" to planner, "right" to reflection; ' +
@@ -140,9 +141,9 @@ describe('loading nodes and tools', () => {
     expect(
       await errorsOf({
         ...branches,
-        'joined.node.ts': node('joined', ['left', 'middle']),
-        'middle.node.ts': node('middle', ['planner']),
-        'choice.node.ts': node('choice', [{ one: ['left', 'right', 'planner'] }]),
+        'joined.node.js': node('joined', ['left', 'middle']),
+        'middle.node.js': node('middle', ['planner']),
+        'choice.node.js': node('choice', [{ one: ['left', 'right', 'planner'] }]),
       }),
     ).toEqual([])
   })

@@ -280,7 +280,7 @@ test('processes share a budget, and none reads the ledger for it', async () => {
 
 test('a change of budgets refuses no run whose budgets are being read, and what was read before it is not kept', async () => {
   const business_id = unique('firm')
-  await runtime.admin.budgets.create(budgetSchemas.input.parse({ business_id, daily_cost: 1 }))
+  await runtime.admin.budgets.create({}, budgetSchemas.input.parse({ business_id, daily_cost: 1 }))
   let reads = 0
   const changing: Database = {
     ...database,

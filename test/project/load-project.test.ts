@@ -143,9 +143,10 @@ describe('tools of a repository', () => {
   })
 
   test('with the name of a built-in one are refused, and both files named', async () => {
-    const builtIn = join(import.meta.dirname, '../../src/tools/calculate/calculate.tool.ts')
     expect(await findToolErrors({ 'calculate.tool.ts': toolText('calculate') })).toEqual([
-      `"calculate" is defined twice, in ${builtIn} and calculate.tool.ts; rename one of them`,
+      expect.stringMatching(
+        /^"calculate" is defined twice, in \S+\/src\/tools\/calculate\/calculate\.tool\.[jt]s and calculate\.tool\.ts; rename one of them$/,
+      ),
     ])
   })
 

@@ -1,5 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
+import { register } from 'node:module'
 import { join } from 'node:path'
+import { isGate } from './marks.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -22,14 +24,23 @@ export const commandLine = (bin?: string): string[] =>
 
 const onBuild = (): boolean => process.env[setting] === '1'
 
-/** Before a run of tests: lets its processes work on the build, unless a source is newer than that. */
-export const preferBuild = (): void => {
+/** Before a run of tests: lets its processes work on the build, unless a source is newer than that. Says whether it does. */
+export const preferBuild = (): boolean => {
   const isNew = isBuildNew()
   process.env[setting] = isNew ? '1' : '0'
   if (!isNew)
     console.log(
       'processes of the tests run the sources, which is slow; npm run build lets them run the build',
     )
+  return isNew
+}
+
+let isHooked = false
+/** Lets this process, whose `src` is the build, load TypeScript files that import `src`, such as tools of the tests. */
+export const hookSources = (): void => {
+  if (!isGate || !onBuild() || isHooked) return
+  isHooked = true
+  register('./on-build.mjs', import.meta.url)
 }
 
 /** What `npm run build` reads. */

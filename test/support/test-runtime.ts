@@ -11,6 +11,7 @@ import type { RuntimeState } from '../../src/state/runtime-state.ts'
 import type { Backend } from './backend.ts'
 import { checkInvariants } from './invariants.ts'
 import { openModels } from './one-server.ts'
+import { hookSources } from './script-flags.ts'
 
 /** A runtime with a worker, on a backend; everything it let go of is compared with what the database holds. */
 export type TestRuntime = Runtime & {
@@ -61,6 +62,7 @@ export const openTestRuntime = async (
     filesRoot?: string
   } = {},
 ): Promise<TestRuntime> => {
+  if (options.toolFolders) hookSources()
   const held: TestRuntime['held'] = []
   const config = {
     ...backend.config,

@@ -1,24 +1,22 @@
+import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { tokenRoles } from '../../../src/accounts/account-schemas.ts'
+import type { TestServer } from '../../support/http.ts'
 import { listRoutes } from '../../support/openapi.ts'
 import { serve } from './test-server.ts'
 
-/** The status of a request, and the body of an error of authentication, without waiting for the end of a stream. */
-const request = async (url: string, method: string, token?: string) => {
-  const ended = new AbortController()
-  const response = await fetch(url, {
-    method,
-    redirect: 'manual',
-    signal: ended.signal,
+/** The status of a request, and the body of an error of authentication, without a connection and without waiting for the end of a stream. */
+const request = async ({ app }: TestServer, method: string, url: string, token?: string) => {
+  const response = await app.inject({
+    ...{ method: method as 'GET', url, payloadAsStream: true },
     headers: { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) },
-    ...(method === 'GET' ? {} : { body: '[]' }),
+    ...(method !== 'GET' && { payload: '[]' }),
   })
-  const { status } = response
-  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
-  const text = isStream ? '' : await response.text()
-  // only the connection of a stream has to be cut; the others are used again
-  if (isStream) ended.abort()
-  return { status, error: [401, 403].includes(status) ? text : '' }
+  const { statusCode: status } = response
+  const body = response.stream()
+  const error = [401, 403].includes(status) ? await text(body) : ''
+  body.destroy()
+  return { status, error }
 }
 
 const callers = [...tokenRoles, 'operator', null] as const
@@ -36,10 +34,10 @@ describe('a token', () => {
     const { server, routes } = await serveRoles()
     expect(routes.length).toBeGreaterThan(150)
     for (const { method, path, role } of routes) {
-      const url = server.url + path.replaceAll('{business_id}', 'acme').replaceAll(/\{\w+\}/g, 'x')
+      const url = path.replaceAll('{business_id}', 'acme').replaceAll(/\{\w+\}/g, 'x')
       const admitted: (typeof callers)[number][] = []
       for (const caller of callers) {
-        const { status, error } = await request(url, method, caller ?? undefined)
+        const { status, error } = await request(server, method, url, caller ?? undefined)
         const isRefused = status === 401 || /the token has no role|only the admin token/.test(error)
         if (!isRefused) admitted.push(caller)
       }
@@ -84,7 +82,7 @@ describe('a token', () => {
   ])('of the role %s gets for %s %s the command that creates one with the role %s', async (own, ...rest) => {
     const [method, path, role] = rest
     const { server } = await serveRoles()
-    const { status, error } = await request(server.url + path, method, own)
+    const { status, error } = await request(server, method, path, own)
     expect([status, JSON.parse(error)]).toMatchObject([
       403,
       {
@@ -113,7 +111,7 @@ describe('a token', () => {
       logger: Object.assign(logger, { child: () => logger as never, setBindings() {} }),
     })
     fake.tokens.set('submit', { business_id: 'acme', roles: ['submit'] })
-    expect((await request(`${server.url}/a2a/agents/acme/message:send`, 'POST', 'submit')).status).toBe(403)
+    expect((await request(server, 'POST', '/a2a/agents/acme/message:send', 'submit')).status).toBe(403)
     expect(logged).toEqual([])
   })
 })
