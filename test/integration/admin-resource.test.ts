@@ -49,7 +49,10 @@ const test = base.extend('call', { scope: 'file' }, async ({ backend, database }
     'announcements.resource.ts': async () => ({ default: announcements }),
   }
   const { runtime } = createFakeRuntime()
-  runtime.features = await openFeatures([{ folder: 'features/news', files }], [provide(databaseRef, database)])
+  runtime.features = await openFeatures(
+    [{ folder: 'features/news', files }],
+    [provide(databaseRef, database)],
+  )
   const server = await startServer({ runtime, auth: 'required', adminToken })
   onCleanup(() => server.close())
   return (method: string, path: string, json?: object) =>
@@ -58,7 +61,9 @@ const test = base.extend('call', { scope: 'file' }, async ({ backend, database }
 const path = '/admin/v1/announcements'
 
 describe('a resource of a feature', () => {
-  test('is created, listed by business, changed and deleted by its schemas and its table', async ({ call }) => {
+  test('is created, listed by business, changed and deleted by its schemas and its table', async ({
+    call,
+  }) => {
     const business_id = unique('news')
     const [first, second] = [unique('Holidays'), unique('Sale')]
     const created = await call('POST', path, { business_id, name: first, text: 'Closed' })
