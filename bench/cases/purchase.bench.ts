@@ -50,7 +50,11 @@ const buy =
       change: { merchant: { unsigned_offers: ap2 === '0.1' } },
     })
     const others = watchOthers({
-      ...{ [model.url]: 'the model', [agents.merchant.url]: 'the merchant', [agents.wallet.url]: 'the wallet' },
+      ...{
+        [model.url]: 'the model',
+        [agents.merchant.url]: 'the merchant',
+        [agents.wallet.url]: 'the wallet',
+      },
       [agents.processor.url]: 'the processor',
     })
     try {
@@ -69,7 +73,10 @@ const buy =
           const name = events[event]
           if (name !== undefined) others.mark(name)
         }
-        const { answer } = await buyUnattended({ client, call: set.call, sign, scenario: 'shopping', onEvent }, `user_${nth++}`)
+        const { answer } = await buyUnattended(
+          { client, call: set.call, sign, scenario: 'shopping', onEvent },
+          `user_${nth++}`,
+        )
         if (!answer?.startsWith('I bought it')) throw new Error(`nothing was bought: ${answer}`)
         const [all, theirs] = [performance.now() - since, others.read() - before]
         const waits = Object.entries(others.readWaits()).map(([name, ms]) => [`of them until ${name}`, ms])

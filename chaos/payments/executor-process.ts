@@ -28,9 +28,7 @@ const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 startExecutor({
   ...{ database, audience, leaseMs, trust: createTrust(database), clock: systemClock, log: silentLog },
   openProvider: async () => provider,
-  // sealing has tests of its own
   unseal: async (sealed) => sealed,
-  seal: async (text) => text,
   signer: { issuer: 'https://mason.example', signingKey: async () => ({ key: privateKey }) },
 })
 process.send?.({ event: 'ready' })

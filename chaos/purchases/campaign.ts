@@ -38,7 +38,7 @@ const victims = ['worker', 'executor', ...agentNames] as const
 const steps = [
   ...['create_intent_mandate', 'find_products', 'choose_cart', 'get_shipping_address', 'update_cart'],
   ...['get_payment_methods', 'get_payment_credential_token', 'create_payment_mandate', 'consent_required'],
-  ...['request_user_authorization', 'send_payment_mandate', 'initiate_payment', 'input_required'],
+  ...['request_user_authorization', 'send_payment_mandate', 'input_required'],
   ...['answer_challenge', 'check_receipt'],
 ]
 const quietMs = 120_000

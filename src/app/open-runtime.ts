@@ -342,9 +342,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     agentPushes: createAgentPushes(database, layer.masterKeys, checkWebhookAddress),
     receiveAgentPush: async (id) => void (await pollJobNow(database, id)),
     publicOrigin: toIssuer(config),
-    consent: createConsentApi(database, config.publicUrl ?? null, () =>
-      feed.publishPaymentWork('consents'),
-    ),
+    consent: createConsentApi(database, config.publicUrl ?? null, () => feed.publishPaymentWork('consents')),
     health: () => checkHealth(database, queues),
     async startWorker({ concurrency = config.concurrency, maxRuns = config.maxRuns } = {}) {
       await Promise.all([files.sweep(), warnAboutSharedRoot(workerDatabase, config.filesRoot, log)])

@@ -15,7 +15,6 @@ import { createMetrics, type Metrics } from '../infra/telemetry/metrics.ts'
 import { decideConsent } from '../payments/consent/decide-consents.ts'
 import { type RunningExecutor, startExecutor } from '../payments/executor/start-executor.ts'
 import { openPaymentKeys } from '../payments/keys/payment-keys.ts'
-import { sealForExecutor } from '../payments/keys/sealed-texts.ts'
 import { createProviderOpener } from '../payments/providers/provider-rows.ts'
 import { createTrust } from '../payments/trust/trust.ts'
 import type { Clock } from '../state/ports/clock.ts'
@@ -64,7 +63,6 @@ export const startPayments = async (
     trust,
     openProvider: createProviderOpener(database, { unseal }, egress, { testOnly, agents, trust }),
     unseal,
-    seal: (text: string, purpose: string) => sealForExecutor(database, text, purpose),
     signer,
     agentKey,
     wake,

@@ -1,6 +1,7 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
+import type { Database } from '../../src/infra/database/database.ts'
 import type { ConsentRequest } from '../../src/payments/consent/content.ts'
 import { ap2Keys, ap2Texts } from '../../src/state/ap2-wire.ts'
 import type { Answer } from '../support/agent-servers.ts'
@@ -19,7 +20,7 @@ import { inGate } from '../support/tier.ts'
 
 const steps = [
   ...['create_payment_mandate', 'request_user_authorization', 'send_payment_mandate'],
-  ...['initiate_payment', 'answer_challenge', 'check_receipt'],
+  ...['answer_challenge', 'check_receipt'],
 ]
 const secret = 'sk-of-the-merchant-0123456789'
 
@@ -121,6 +122,12 @@ test.beforeEach(({ shop10, shop03 }) => {
   }
 })
 
+/** The orders of a payment, in their order. */
+const listOrders = async (executor: Database, id: string): Promise<string[]> => {
+  const statement = 'SELECT kind FROM payment_orders WHERE payment_id = $1 ORDER BY created_at'
+  return (await executor.query<{ kind: string }>(statement, [id])).rows.map(({ kind }) => kind)
+}
+
 /** What an agent says that failed. */
 function toFailure(text: string): Answer {
   return { state: 'failed', says: [{ text }] }
@@ -133,14 +140,17 @@ describe.for(['shop10', 'shop03'] as const)('a payment over A2A at %s', (name) =
   test('of AP2 0.1 goes to the credentials provider and the merchant, asks for the code again, and is paid once', async ({
     shop10,
     shop03,
+    paid,
     pay,
   }) => {
     const shop = { shop10, shop03 }[name]
     const { own, trail, id, sale, text } = await pay(shop, '0.1', ['000', '123'])
-    expect(own.map(({ node }) => node)).toEqual([...steps.slice(0, 5), 'answer_challenge', 'check_receipt'])
+    expect(own.map(({ node }) => node)).toEqual([...steps.slice(0, 4), 'answer_challenge', 'check_receipt'])
     expect(text).toContain('Paid 199.00 USD to Demo Merchant.')
     expect(own.at(-1)?.result).toMatchObject({ status: 'succeeded', receipt: 'verified' })
     expect([shop.books, shop.shown]).toEqual([[id], [id]])
+    // one order takes it to both, and each code is another
+    expect(await listOrders(paid.executor, id)).toEqual(['pay', 'answer', 'answer'])
     const [shown] = shop.provider.received
     expect(shown).toMatchObject({ text: ap2Texts.sendMandate, data: { risk_data: 'risk' } })
     const said = shop.merchant.received
@@ -343,18 +353,51 @@ describe('a merchant that', () => {
 describe('a credentials provider that', () => {
   test('is not the one of the token that the person signed gets no mandate', async ({ shop10, pay }) => {
     const token = { value: 'tok-1', url: 'http://127.0.0.1:1/' }
-    const { own, text } = await pay(shop10, '0.1', [], { method: { token } })
-    expect(own.at(-1)).toMatchObject({ node: 'send_payment_mandate', result: { is_error: true } })
-    expect(text).toContain('of another credentials provider. Nothing is paid.')
-    expect([shop10.shown, shop10.books]).toEqual([[], []])
+    const { own, text, trail } = await pay(shop10, '0.1', [], { method: { token } })
+    expect(own.at(-1)).toMatchObject({ node: 'check_receipt', result: { is_error: true } })
+    expect(text).toContain('of another credentials provider. No money was taken')
+    expect(trail.payment.status).toBe('declined')
+    expect([shop10.shown, shop10.merchant.received, shop10.books]).toEqual([[], [], []])
   })
 
   test('refuses the mandate ends the payment before the merchant hears of it', async ({ shop10, pay }) => {
     const { answer } = shop10.provider
     shop10.provider.answer = () => toFailure('An error occurred: Invalid token')
-    const { text } = await pay(shop10, '0.1')
+    const { text, trail } = await pay(shop10, '0.1')
     shop10.provider.answer = answer
     expect(text).toContain('token is not valid any more')
+    expect(text).toContain('No money was taken')
+    expect(trail.payment).toMatchObject({ status: 'declined', receipt: expect.any(String) })
     expect(shop10.merchant.received).toEqual([])
+  })
+
+  test('loses its answer is shown the mandates again by the same message, and the merchant is paid once', async ({
+    shop10,
+    pay,
+  }) => {
+    for (const version of ['0.1', '0.2'] as const) {
+      shop10.changes = { open: true }
+      shop10.provider.requests.length = 0
+      shop10.provider.loses = 1
+      const { trail } = await pay(shop10, version)
+      expect(trail.payment.status).toBe('succeeded')
+      const ids = shop10.provider.requests.flatMap(({ messageId }) => messageId ?? [])
+      expect(ids).toEqual([ids[0], ids[0]])
+    }
+    expect([shop10.merchant.received.length, shop10.books.length]).toEqual([2, 2])
+  })
+
+  test('never answers is asked five times, and then the payment is declined before the merchant hears of it', async ({
+    shop10,
+    pay,
+  }) => {
+    shop10.provider.requests.length = 0
+    shop10.provider.loses = 100
+    const { text, trail } = await pay(shop10, '0.1')
+    shop10.provider.loses = 0
+    expect(text).toContain('the credentials provider does not answer')
+    expect(trail.payment.status).toBe('declined')
+    expect(shop10.provider.requests.filter(({ messageId }) => messageId !== null)).toHaveLength(5)
+    expect([shop10.merchant.received, shop10.books]).toEqual([[], []])
   })
 })

@@ -225,7 +225,6 @@ describe('a consent', () => {
         trust: createTrust(executor),
         openProvider: unused,
         unseal: unused,
-        seal: unused,
         audience,
       },
       signer: {

@@ -350,6 +350,45 @@ describe('a payment whose end is not known', () => {
     await hints.close()
   })
 
+  test('is looked for by the hint of its kind, by an empty one with all others, and never twice', async ({
+    shop,
+    executor,
+  }) => {
+    const hints = await openHints({ kind: 'embedded', log: silentLog })
+    const clock = {
+      ...systemClock,
+      sleep: (_: number, signal?: AbortSignal) => systemClock.sleep(3_600_000, signal),
+    }
+    const looks = { payments: 0, webhooks: 0, consents: 0 }
+    const query: typeof executor.query = (text, ...rest) => {
+      if (text.includes('UPDATE payment_orders SET takes = takes + 1')) looks.payments++
+      if (text.includes('UPDATE payment_inbox SET tries')) looks.webhooks++
+      return executor.query(text, ...rest)
+    }
+    const decideConsent = async () => {
+      looks.consents++
+      return null
+    }
+    const services = { ...shop.services, clock, decideConsent, database: { ...executor, query } }
+    const running = startExecutor(services, { hints })
+    const untilLooks = (payments: number, webhooks: number, consents: number) =>
+      expect.poll(() => looks).toEqual({ payments, webhooks, consents })
+    await untilLooks(1, 1, 1)
+    const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+    hints.publish(paymentWorkChannel, 'payments')
+    await expect.poll(async () => (await shop.read(id)).status).toBe('succeeded')
+    await untilLooks(2, 1, 1)
+    hints.publish(paymentWorkChannel, 'consents')
+    await untilLooks(2, 1, 2)
+    hints.publish(paymentWorkChannel, 'webhooks')
+    await untilLooks(2, 2, 2)
+    // of an earlier version
+    hints.publish(paymentWorkChannel, '')
+    await untilLooks(3, 3, 3)
+    await running.stop()
+    await hints.close()
+  })
+
   test('that was begun is sent again before new orders are taken', async ({ shop, executor }) => {
     shop.card.failures.push('fail before')
     const id = await pay(shop)
@@ -1152,9 +1191,15 @@ describe('the loops of an executor', () => {
 })
 
 describe('an executor', () => {
-  test.for(['taken', 'verified', 'reserved', 'sending', 'answered', 'settled'] as const)(
+  test.for(['taken', 'verified', 'shown', 'reserved', 'sending', 'answered', 'settled'] as const)(
     'that dies when it has %s is followed by one that pays once',
     async (step, { shop }) => {
+      const shown: string[] = []
+      const present = async (_request: object, _hash: string, key: string) => {
+        shown.push(key)
+        return { credential: null }
+      }
+      const openProvider = async () => ({ ...shop.card.provider, ...(step === 'shown' && { present }) })
       const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
       let isDead = false
       const die = (at: ExecutorStep) => {
@@ -1165,17 +1210,37 @@ describe('an executor', () => {
       }
       await expect
         .poll(async () => {
-          await shop.work({ onStep: die })
+          await shop.work({ onStep: die, openProvider })
           await shop.due()
           await shop.free()
           return (await shop.read(id)).status
         })
         .toBe('succeeded')
       expect(isDead).toBe(true)
+      // again, under the same id
+      expect(shown).toEqual(step === 'shown' ? [shown[0], shown[0]] : [])
       expect(shop.card.total()).toBe(19_900)
       expect(await shop.spending(id)).toEqual([0, 19_900, 1])
     },
   )
+
+  test('ends an order of an earlier version to show mandates, and shows them to no one', async ({
+    shop,
+    buyer,
+    executor,
+  }) => {
+    const id = unique('ord')
+    const columns = 'order_id, tenant, kind, payment_id, request'
+    const values = [id, buyer, 'present', unique('pay'), '{}']
+    await executor.query(`INSERT INTO payment_orders (${columns}) VALUES ($1, $2, $3, $4, $5)`, values)
+    const openProvider = async () => {
+      throw new Error('no provider is needed')
+    }
+    await shop.work({ openProvider })
+    const statement = 'SELECT outcome, done_at IS NOT NULL AS done FROM payment_orders WHERE order_id = $1'
+    const { rows } = await executor.query(statement, [id])
+    expect(rows).toMatchObject([{ done: true, outcome: { status: 'presented' } }])
+  })
 
   test('that was frozen neither sends nor settles what another has taken over', async ({ shop }) => {
     const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)

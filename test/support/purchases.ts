@@ -183,7 +183,6 @@ export const createExecutorServices = (
     throw new MasonError('not_found', 'there is no such provider')
   },
   unseal: async (sealed) => sealed.replace(/^sealed /, ''),
-  seal: async (text) => `sealed ${text}`,
   signer: { issuer: 'https://mason.example', signingKey: async () => receiptKey.signing },
   audience,
   mandateTime: () => new Date(mandateTime * 1000),

@@ -51,7 +51,6 @@ const noPayments: Payments = {
   listProviders: async () => [],
   draft: refuse,
   requestConsent: refuse,
-  present: refuse,
   pay: refuse,
   answer: refuse,
   readResult: refuse,

@@ -131,14 +131,17 @@ export const createRunAgents = (options: AgentOptions, sql: Sql, businessId: str
       return rows.filter(({ roles }) => role === undefined || roles.includes(role)).map(toRemoteAgent)
     },
     async send(message) {
-      await openTarget(message.agent)
+      // the first send follows at once
+      let known: AgentTarget | null = await openTarget(message.agent)
       return {
         class: 'queryable',
         request: JSON.stringify(message),
         storesResponse: true,
         async send(stored, key, checkLease, signal) {
           const original = JSON.parse(stored) as AgentMessage
-          const [{ sendMessage }, target] = await Promise.all([load(), openTarget(original.agent)])
+          const read = original.agent === message.agent ? known : null
+          known = null
+          const [{ sendMessage }, target] = await Promise.all([load(), read ?? openTarget(original.agent)])
           return JSON.stringify(await sendMessage(target, original, toMessageId(key), checkLease, signal))
         },
         async lookup(key, signal) {

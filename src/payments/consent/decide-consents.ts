@@ -268,22 +268,26 @@ const decideNext = async ({ database, ...services }: ConsentServices) => {
     }
     const message = (isOpen ? openMessages : messages)[status]
     const outcome: ConsentOutcome = { consent_id, payment_id, status, message }
-    await sql.query(
-      `UPDATE consents SET status = $2, decided_at = clock_timestamp(), outcome = $3, issued = $4 WHERE consent_id = $1`,
-      [consent_id, status, JSON.stringify(outcome), issued && JSON.stringify(issued)],
-    )
-    if (issued)
-      await sql.query(
-        `INSERT INTO payment_nonces (nonce, tenant, expires_at) VALUES ($1, $2, clock_timestamp() + $3::int * interval '1 second')`,
-        [nonce, tenant, lifetimeS],
-      )
-    await sql.query('INSERT INTO payment_events (tenant, payment_id, kind, detail) VALUES ($1, $2, $3, $4)', [
-      tenant,
-      payment_id,
-      `consent_${status}`,
-      JSON.stringify({ consent_id, ...verdict }),
+    const detail = JSON.stringify({ consent_id, ...verdict })
+    // one round trip
+    await Promise.all([
+      sql.query(
+        `UPDATE consents SET status = $2, decided_at = clock_timestamp(), outcome = $3, issued = $4 WHERE consent_id = $1`,
+        [consent_id, status, JSON.stringify(outcome), issued && JSON.stringify(issued)],
+      ),
+      issued &&
+        sql.query(
+          `INSERT INTO payment_nonces (nonce, tenant, expires_at) VALUES ($1, $2, clock_timestamp() + $3::int * interval '1 second')`,
+          [nonce, tenant, lifetimeS],
+        ),
+      sql.query('INSERT INTO payment_events (tenant, payment_id, kind, detail) VALUES ($1, $2, $3, $4)', [
+        tenant,
+        payment_id,
+        `consent_${status}`,
+        detail,
+      ]),
+      sql.query(`SELECT end_wait($1, 'payment', $2, $3)`, [tenant, payment_id, JSON.stringify(outcome)]),
     ])
-    await sql.query(`SELECT end_wait($1, 'payment', $2, $3)`, [tenant, payment_id, JSON.stringify(outcome)])
     return { outcome, tenant, run_id }
   }
   try {

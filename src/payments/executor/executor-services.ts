@@ -16,8 +16,6 @@ export type ExecutorServices = {
   openProvider(providerId: string, use?: ProviderUse): Promise<PaymentProvider>
   /** Opens what was sealed to the executor for a purpose. */
   unseal(sealed: string, purpose: string): Promise<string>
-  /** Seals a credential that a credentials provider gave. */
-  seal(text: string, purpose: string): Promise<string>
   signer: ReceiptSigner
   /** The private key that open mandates name as their agent's; null: it is not that of Mason. */
   agentKey?(jwk: unknown): Promise<SigningKey | null>
@@ -36,4 +34,4 @@ export type ExecutorServices = {
 }
 
 /** A moment at which an executor may die. */
-export type ExecutorStep = 'taken' | 'verified' | 'reserved' | 'sending' | 'answered' | 'settled'
+export type ExecutorStep = 'taken' | 'verified' | 'shown' | 'reserved' | 'sending' | 'answered' | 'settled'

@@ -2,7 +2,7 @@ import { queryOne } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import { toDelayMs } from '../ledger/delays.ts'
 import type { PaymentOutcome } from '../ledger/payment-queries.ts'
-import { type ProviderAnswer, UnclearPaymentError } from '../providers/provider.ts'
+import { type PaymentProvider, type ProviderAnswer, UnclearPaymentError } from '../providers/provider.ts'
 import { busyViolation, createOrderCloser, isPatient, toSealedAnswer } from './close-order.ts'
 import type { ExecutorServices } from './executor-services.ts'
 import {
@@ -31,10 +31,10 @@ import {
   toFoundAnswer,
   toUnseenAnswer,
 } from './payment-answers.ts'
-import { createPresenter, readPresented } from './presentation.ts'
+import { showMandates, toShownCheck, toUnshownOutcome } from './presentation.ts'
 import { createReceipt, type KnownMandate, readMandate } from './receipts.ts'
 import { reservePayment, toOperationId } from './reservation.ts'
-import { finishOrder, refuseOrder, settle } from './settlement.ts'
+import { finishOrder, finishPresentation, refuseOrder, settle } from './settlement.ts'
 import { createOrderVerifier, parsePaymentRequest, type Refusal, toRefusal } from './verify-order.ts'
 import { type ClaimedPayment, claimPayment, type TakenOrder, yieldOrder, yieldPayment } from './work-queue.ts'
 
@@ -58,18 +58,27 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
   const toLeaseEnd = (): number => clock.monotonicMs() + leaseMs * leaseShare
   const toSignal = (): AbortSignal => AbortSignal.any([stopped, AbortSignal.timeout(leaseMs * 0.7)])
 
-  const refuse = async (
+  /** Ends an order to pay with a receipt, before anything was reserved. */
+  const decline = async (
     order: TakenOrder,
-    refusal: Refusal,
+    outcome: PaymentOutcome,
     request: { version: '0.1' | '0.2'; payment: string } | null,
+    detail: Record<string, unknown>,
   ): Promise<void> => {
-    const outcome = toRefusedOutcome(order.payment_id, refusal)
     const { version = '0.2', payment: token = '' } = request ?? {}
     const none = { amount: null, provider_ref: null, network_ref: null, skipped: [] }
     const facts = { version, token, outcome, ...none }
     const receipt = await createReceipt({ ...facts, now: clock.now() }, signer)
-    const detail = { code: refusal.code, violations: refusal.violations }
     await refuseOrder(database, order, { status: 'declined', outcome, version, receipt, detail }, wake)
+  }
+
+  const refuse = (
+    order: TakenOrder,
+    refusal: Refusal,
+    request: { version: '0.1' | '0.2'; payment: string } | null,
+  ): Promise<void> => {
+    const { code, violations } = refusal
+    return decline(order, toRefusedOutcome(order.payment_id, refusal), request, { code, violations })
   }
 
   const release = (order: TakenOrder): Promise<void> =>
@@ -101,7 +110,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     const use = { businessId: order.tenant, paymentId: order.payment_id }
     const provider = await orNull(services.openProvider(request.provider_id, use), 'not_found')
     if (!provider) return refuseFor('provider_id', 'names no provider: add it first')
-    const answer = made.answer ?? (await readPresented(database, order.payment_id))
+    const { answer } = made
     const credential =
       answer && (await orNull(services.unseal(answer.sealed, answer.purpose), 'secret_unreadable'))
     if (answer && credential === null)
@@ -110,6 +119,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
         'is not for this payment and the user who approved it: choose the instrument again',
       )
     const { payment, payee_issuer } = verdict.value
+    const approved = { request, payment, payee_issuer }
     const operation = {
       kind: 'authorize' as const,
       payment_id: order.payment_id,
@@ -118,13 +128,19 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
       provider_ref: null,
       credential,
       capture: request.capture,
-      order: { request, payment, payee_issuer },
+      order: approved,
     }
     const problems = (await provider.findProblems?.(operation)) ?? []
     if (problems.length > 0) return refuse(order, toRefusal(problems), request)
-    const bytes = provider.toRequest(operation)
+    const shown = await showMandates(provider, order, approved, toSignal())
+    if (shown && 'reason' in shown)
+      return decline(order, toUnshownOutcome(order, approved, shown.reason), request, shown)
+    if (shown) await onStep('shown')
+    const bytes = provider.toRequest(shown ? { ...operation, ...shown } : operation)
     const leaseEndsAt = toLeaseEnd()
-    const reserved = await reservePayment(database, order, request, verdict.value, bytes, leaseMs)
+    const checks = shown ? [...verdict.value.checks, toShownCheck(approved)] : verdict.value.checks
+    const verified = { ...verdict.value, checks }
+    const reserved = await reservePayment(database, order, request, verified, bytes, leaseMs)
     if (reserved === 'lost') return
     if (reserved === 'canceled') return release(order)
     if (reserved === 'busy')
@@ -134,7 +150,8 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     if ('refusal' in reserved) return refuse(order, reserved.refusal, request)
     await onStep('reserved')
     const { skipped } = verdict.value
-    await carryOn(reserved.payment, leaseEndsAt, { ...reserved, known: { token: request.payment, skipped } })
+    const known = { token: request.payment, skipped }
+    await carryOn(reserved.payment, leaseEndsAt, { ...reserved, known, provider })
   }
 
   /** Writes a decision with its receipt. False: another executor has the payment. */
@@ -161,11 +178,15 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     return settle(database, payment, { ...change, receipt }, wake)
   }
 
-  const present = createPresenter({ ...services, verifier, wake, toSignal })
-
-  const createCarrier = async (payment: ClaimedPayment, leaseEndsAt: number, answerPurpose = '') => ({
+  const createCarrier = async (
+    payment: ClaimedPayment,
+    leaseEndsAt: number,
+    answerPurpose = '',
+    provider?: PaymentProvider,
+  ) => ({
     sql: database,
-    provider: await services.openProvider(payment.provider_id, { paymentId: payment.payment_id }),
+    provider:
+      provider ?? (await services.openProvider(payment.provider_id, { paymentId: payment.payment_id })),
     clock,
     leaseEndsAt,
     signal: toSignal(),
@@ -176,12 +197,12 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
   const carryOn = async (
     payment: ClaimedPayment,
     leaseEndsAt: number,
-    fresh?: { operation: PaymentOperation; known: KnownMandate },
+    fresh?: { operation: PaymentOperation; known: KnownMandate; provider: PaymentProvider },
   ): Promise<void> => {
     const operation = fresh?.operation ?? (await readOperations(database, payment.payment_id))[0]
     if (!operation) return
     try {
-      const carrier = await createCarrier(payment, leaseEndsAt)
+      const carrier = await createCarrier(payment, leaseEndsAt, '', fresh?.provider)
       const isSent = operation.status === 'done' || payment.status === 'unknown'
       const silentMs = Math.min(payment.silent_ms, operation.age_ms ?? 0)
       await onStep('sending')
@@ -338,7 +359,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
       try {
         await onStep('taken')
         if (order.kind === 'pay') await pay(order)
-        else if (order.kind === 'present') await present(order)
+        else if (order.kind === 'present') await finishPresentation(database, order, wake)
         else await operate(order)
       } catch (error) {
         await yieldOrder(database, order, toDelayMs(order.takes)).catch(() => {})

@@ -111,7 +111,7 @@ const endWaitStatement = `
   WHERE order_id = $1 AND takes = $2 AND done_at IS NULL`
 
 /** Ends the wait of an order's run and then changes the order, both or neither; `change` returns the row where the order is still ours. */
-export const endWaitOfOrder = async (
+const endWaitOfOrder = async (
   database: TransactionalSql,
   { order_id, takes }: { order_id: string; takes: number },
   outcome: object,
@@ -124,6 +124,22 @@ export const endWaitOfOrder = async (
     return row
   })
   wakeWaiting(ended, wake)
+}
+
+/** Of a run that began while mandates were shown by an order of their own: they are shown by its order to pay, which follows. */
+export const finishPresentation = (
+  database: TransactionalSql,
+  { order_id, takes }: { order_id: string; takes: number },
+  wake: WakeRun,
+): Promise<void> => {
+  const outcome = { status: 'presented', message: 'The mandates are shown as the payment is made.' }
+  return endWaitOfOrder(database, { order_id, takes }, outcome, wake, (sql) =>
+    sql.query(
+      `UPDATE payment_orders SET done_at = clock_timestamp(), outcome = $3::json
+       WHERE order_id = $1 AND takes = $2 AND done_at IS NULL RETURNING order_id`,
+      [order_id, takes, JSON.stringify(outcome)],
+    ),
+  )
 }
 
 const refuseStatement = `

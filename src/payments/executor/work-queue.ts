@@ -5,6 +5,7 @@ import type { Sql } from '../../state/ports/sql.ts'
 export type TakenOrder = {
   order_id: string
   tenant: string
+  /** `present`: of earlier versions, and nothing more is done for it. */
   kind: 'pay' | 'present' | 'capture' | 'void' | 'refund' | 'settle' | 'answer'
   payment_id: string
   run_id: string | null

@@ -78,7 +78,3 @@ export const toQuestion = (runId: string | null, planSeq: number | null, callInd
 /** The purpose of the answer to a secret question. */
 export const toAnswerPurpose = ({ business_id, user_id, payment_id, question }: AnswerUse): string =>
   `payment-answer ${JSON.stringify([business_id, user_id, payment_id, question])}`
-
-/** The purpose of a credential that a credentials provider gave for the mandates of a payment: the executor encrypts it to itself. */
-export const toCredentialPurpose = (businessId: string, paymentId: string): string =>
-  `payment-credential ${JSON.stringify([businessId, paymentId])}`

@@ -97,26 +97,6 @@ export const orderPayment = async (
   return earlier?.payment_id ?? ''
 }
 
-/** Orders that the mandates of a payment are shown to the credentials provider. Call it in the transaction that starts the wait. */
-export const orderPresentation = async (
-  sql: Sql,
-  { tenant, run_id }: RunKey,
-  { plan_seq, index }: CallRef,
-  request: PaymentRequest,
-  paymentId: string,
-): Promise<void> =>
-  void (await sql.query(insertStatement, {
-    ...noCall,
-    orderId: newPaymentOrderId(),
-    tenant,
-    kind: 'present',
-    paymentId,
-    run_id,
-    plan_seq,
-    index,
-    request: JSON.stringify(request),
-  }))
-
 /**
  * Orders that the answer of a person (an OTP) is sent to the provider that asked for it, and removes it from the question. `answer`
  * is what `context.ask` gave for a secret question. Call it in the transaction that starts the wait of kind `payment`.

@@ -1,5 +1,6 @@
 import { queryOne } from '../../infra/database/database.ts'
 import { newOpenMandateId } from '../../infra/lib/ids.ts'
+import { shareCalls } from '../../infra/lib/share-calls.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { OpenMandateLimits, OpenMandates, OpenMandateTerms } from '../../state/ports/open-mandates.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -65,7 +66,8 @@ export const createRunMandates = (
       await askConsent(transaction, request, bound)
     },
   }),
-  listUsable: () => listUsableMandates(sql, tenant, user_id),
+  // several tools ask at once
+  listUsable: shareCalls(() => listUsableMandates(sql, tenant, user_id)),
   pay: (open_mandate_id, paymentId, checkout, route) => ({
     kind: 'payment',
     refId: paymentId,

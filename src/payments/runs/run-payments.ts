@@ -9,7 +9,7 @@ import { askConsent } from '../consent/consents.ts'
 import type { IssuedMandates } from '../consent/decide-consents.ts'
 import { readOffer } from '../consent/offers.ts'
 import { listSigningKeys } from '../keys/public-keys.ts'
-import { orderAnswer, orderPayment, orderPresentation } from '../ledger/orders.ts'
+import { orderAnswer, orderPayment } from '../ledger/orders.ts'
 import { readPayment } from '../ledger/payment-queries.ts'
 import { readReplyParts } from './reply-parts.ts'
 import { createPaymentMandate } from './signed-cart.ts'
@@ -76,14 +76,6 @@ export const createRunPayments = (
         const { payment_id } = choice
         const bound = { tenant, user_id, run_id, payment_id, audience, lifetimeMs: consentLifetimeMs }
         await askConsent(transaction, createPaymentMandate(cart, choice), bound)
-      },
-    }),
-    present: (paymentId, provider_id, route) => ({
-      kind: 'payment',
-      refId: paymentId,
-      start: async (transaction, call) => {
-        const request = { ...(await readIssued(transaction, tenant, paymentId)), provider_id, route }
-        await orderPresentation(transaction, run, call, request, paymentId)
       },
     }),
     pay: (paymentId, provider_id, by) => ({

@@ -80,9 +80,10 @@ export type Payments = {
   draft(cart: SignedCart, choice: PaymentChoice): Promise<PaymentDraft>
   /** Asks the person to approve the payment; the outcome's status is `verified`, `refused`, `expired` or `failed`. Throws as `draft`. */
   requestConsent(cart: SignedCart, choice: PaymentChoice): WaitRequest
-  /** Shows the approved mandates to the credentials provider; the outcome's status is `presented` or `refused`. */
-  present(paymentId: string, providerId: string, route: AgentRoute): WaitRequest
-  /** Orders an approved payment. `by`: the answer to a secret question, or the agents. The outcome is what became of it. */
+  /**
+   * Orders an approved payment. `by`: the answer to a secret question, or the agents, of which the credentials provider is shown the
+   * mandates first. The outcome is what became of it.
+   */
   pay(paymentId: string, providerId: string, by: { token: string } | { route: AgentRoute }): WaitRequest
   /** Sends the answer to what a provider asks the person for: that to a secret question. */
   answer(paymentId: string, answer: string): WaitRequest

@@ -4,7 +4,7 @@ import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
 import { chooseProvider } from './choose-provider.ts'
 import { maxCartIdChars } from './find-signed-carts.ts'
-import { findMethod, findPurchaseCart, toChoice, toResult } from './purchase.ts'
+import { findMethod, findPurchaseCart, toResult } from './purchase.ts'
 
 /**
  * Begins a payment. Who is paid how much is in no argument: it is what the merchant signed. The steps that follow are fixed: the
@@ -40,7 +40,7 @@ export default defineTool({
     const payment_id = payments.newId()
     const providers = await payments.listProviders()
     const searched = { cart_action: named, cart_id }
-    const { cart, cart_action } = await findPurchaseCart(state, searched, blobs, (one) =>
+    const { cart, cart_action, checked } = await findPurchaseCart(state, searched, blobs, (one) =>
       payments.draft(one, { payment_id, method }),
     )
     const hasAgents = providers.some(({ kind }) => kind === 'agent')
@@ -60,7 +60,7 @@ export default defineTool({
       provider_id,
       method_action: chosenMethod?.id ?? null,
     }
-    const { total, payee } = await payments.draft(cart, toChoice(purchase, chosenMethod))
+    const { total, payee } = checked
     return checkpoint({
       summary: `Prepared the payment of ${total} to ${payee}`.slice(0, 200),
       result: { ...toResult(purchase), text: `The payment of ${total} to ${payee} waits for approval.` },

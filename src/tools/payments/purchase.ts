@@ -56,15 +56,15 @@ const listResults = ({ action_history }: History): ReadonlyAction[] =>
 
 /**
  * The cart that a payment is for, and the id of its action: without `cart_action` the latest one that has a signed cart which `check`
- * takes, so that a forged one of the same id is in no one's way. Throws `invalid_request` where there is no such cart, naming those
+ * takes, so that a forged one of the same id is in no one's way; `checked` is what it made of it. Throws `invalid_request` where there is no such cart, naming those
  * that there are, and else as `check` did for the first.
  */
-export const findPurchaseCart = async (
+export const findPurchaseCart = async <Checked = undefined>(
   state: History,
   { cart_action, cart_id }: { cart_action: number | null; cart_id: string | null },
   blobs: Reader,
-  check: (cart: SignedCart) => Promise<unknown> = async () => {},
-): Promise<{ cart: SignedCart; cart_action: number }> => {
+  check: (cart: SignedCart) => Promise<Checked> = async () => undefined as Checked,
+): Promise<{ cart: SignedCart; cart_action: number; checked: Checked }> => {
   const actions = listResults(state)
   const known = new Set<string>()
   let refusal: MasonError | null = null
@@ -78,8 +78,7 @@ export const findPurchaseCart = async (
     if (matching.length > 1) break
     if (!cart) continue
     try {
-      await check(cart)
-      return { cart, cart_action: action.id }
+      return { cart, cart_action: action.id, checked: await check(cart) }
     } catch (error) {
       if (!isMasonError(error, 'invalid_request')) throw error
       refusal ??= error
