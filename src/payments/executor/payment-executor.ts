@@ -1,6 +1,7 @@
 import { queryOne } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import { toDelayMs } from '../ledger/delays.ts'
+import type { PaymentRequest } from '../ledger/orders.ts'
 import type { PaymentOutcome } from '../ledger/payment-queries.ts'
 import { type PaymentProvider, type ProviderAnswer, UnclearPaymentError } from '../providers/provider.ts'
 import { busyViolation, createOrderCloser, isPatient, toSealedAnswer } from './close-order.ts'
@@ -62,7 +63,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
   const decline = async (
     order: TakenOrder,
     outcome: PaymentOutcome,
-    request: { version: '0.1' | '0.2'; payment: string } | null,
+    request: PaymentRequest | null,
     detail: Record<string, unknown>,
   ): Promise<void> => {
     const { version = '0.2', payment: token = '' } = request ?? {}
@@ -72,14 +73,8 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     await refuseOrder(database, order, { status: 'declined', outcome, version, receipt, detail }, wake)
   }
 
-  const refuse = (
-    order: TakenOrder,
-    refusal: Refusal,
-    request: { version: '0.1' | '0.2'; payment: string } | null,
-  ): Promise<void> => {
-    const { code, violations } = refusal
-    return decline(order, toRefusedOutcome(order.payment_id, refusal), request, { code, violations })
-  }
+  const refuse = (order: TakenOrder, refusal: Refusal, request: PaymentRequest | null): Promise<void> =>
+    decline(order, toRefusedOutcome(order.payment_id, refusal), request, { ...refusal })
 
   const release = (order: TakenOrder): Promise<void> =>
     refuseOrder(
