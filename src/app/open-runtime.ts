@@ -199,16 +199,14 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     return wrap.models?.(opened) ?? opened
   }
   const models = modelsFor({ business_id: 'default', user_id: null, run_id: null })
-
   const tokens = createTokens(database, clock)
   const operators = createOperators(database, clock)
   const egress = openEgress()
   closers.use(egress)
   const files = createFileService({ egress, storage: config.storage, filesRoot: config.filesRoot, log })
   closers.use(files)
-  const { embedder } = layer
-  const memoryParts = { database: workerDatabase, embedder, log, tracer, recall: config.recall }
-  const similarityFor = createTextSimilarity(embedder)
+  const memoryParts = { database: workerDatabase, embedder: layer.embedder, log, tracer, recall: config.recall }
+  const similarityFor = createTextSimilarity(layer.embedder)
   const checkWebhookAddress = createWebhookCheck((ref) => features.find(ref))
   const features = await openRuntimeFeatures({
     database,
@@ -269,7 +267,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     quotas,
     budgets: layer.budgets,
     pollPermits,
-    embedder,
+    embedder: layer.embedder,
     log,
     tracer,
     onRunEnded,

@@ -281,7 +281,10 @@ const decideNext = async ({ database, ...services }: ConsentServices) => {
           [nonce, tenant, lifetimeS],
         ),
       sql.query('INSERT INTO payment_events (tenant, payment_id, kind, detail) VALUES ($1, $2, $3, $4)', [
-        ...[tenant, payment_id, `consent_${status}`, detail],
+        tenant,
+        payment_id,
+        `consent_${status}`,
+        detail,
       ]),
       sql.query(`SELECT end_wait($1, 'payment', $2, $3)`, [tenant, payment_id, JSON.stringify(outcome)]),
     ])

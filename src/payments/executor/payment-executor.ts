@@ -1,6 +1,7 @@
 import { queryOne } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import { toDelayMs } from '../ledger/delays.ts'
+import type { PaymentRequest } from '../ledger/orders.ts'
 import type { PaymentOutcome } from '../ledger/payment-queries.ts'
 import { type PaymentProvider, type ProviderAnswer, UnclearPaymentError } from '../providers/provider.ts'
 import { busyViolation, createOrderCloser, isPatient, toSealedAnswer } from './close-order.ts'
@@ -31,7 +32,7 @@ import {
   toFoundAnswer,
   toUnseenAnswer,
 } from './payment-answers.ts'
-import { showMandates } from './presentation.ts'
+import { showMandates, toShownCheck, toUnshownOutcome } from './presentation.ts'
 import { createReceipt, type KnownMandate, readMandate } from './receipts.ts'
 import { reservePayment, toOperationId } from './reservation.ts'
 import { finishOrder, finishPresentation, refuseOrder, settle } from './settlement.ts'
@@ -62,7 +63,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
   const decline = async (
     order: TakenOrder,
     outcome: PaymentOutcome,
-    request: { version: '0.1' | '0.2'; payment: string } | null,
+    request: PaymentRequest | null,
     detail: Record<string, unknown>,
   ): Promise<void> => {
     const { version = '0.2', payment: token = '' } = request ?? {}
@@ -72,14 +73,8 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     await refuseOrder(database, order, { status: 'declined', outcome, version, receipt, detail }, wake)
   }
 
-  const refuse = (
-    order: TakenOrder,
-    refusal: Refusal,
-    request: { version: '0.1' | '0.2'; payment: string } | null,
-  ): Promise<void> => {
-    const { code, violations } = refusal
-    return decline(order, toRefusedOutcome(order.payment_id, refusal), request, { code, violations })
-  }
+  const refuse = (order: TakenOrder, refusal: Refusal, request: PaymentRequest | null): Promise<void> =>
+    decline(order, toRefusedOutcome(order.payment_id, refusal), request, { ...refusal })
 
   const release = (order: TakenOrder): Promise<void> =>
     refuseOrder(
@@ -133,21 +128,12 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     const problems = (await provider.findProblems?.(operation)) ?? []
     if (problems.length > 0) return refuse(order, toRefusal(problems), request)
     const shown = await showMandates(provider, order, approved, toSignal())
-    if (shown && 'reason' in shown) {
-      const declined = { status: 'declined' as const, provider_ref: null, reason: shown.reason }
-      const charge = { payment_id: order.payment_id, amount: payment.amount, payee: payment.payee.name }
-      const outcome = toAnswerOutcome(charge, declined) as PaymentOutcome
-      return decline(order, outcome, request, { reason: shown.reason })
-    }
+    if (shown && 'reason' in shown)
+      return decline(order, toUnshownOutcome(order, approved, shown.reason), request, shown)
     if (shown) await onStep('shown')
     const bytes = provider.toRequest(shown ? { ...operation, ...shown } : operation)
     const leaseEndsAt = toLeaseEnd()
-    const checks = shown
-      ? [
-          ...verdict.value.checks,
-          { check: 'shown to the credentials provider', value: request.route?.credentials_agent ?? '' },
-        ]
-      : verdict.value.checks
+    const checks = shown ? [...verdict.value.checks, toShownCheck(approved)] : verdict.value.checks
     const verified = { ...verdict.value, checks }
     const reserved = await reservePayment(database, order, request, verified, bytes, leaseMs)
     if (reserved === 'lost') return

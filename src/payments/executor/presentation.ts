@@ -1,4 +1,7 @@
+import type { PaymentOutcome } from '../ledger/payment-queries.ts'
 import type { ApprovedOrder, PaymentProvider } from '../providers/provider.ts'
+import { toAnswerOutcome } from './outcomes.ts'
+import type { Check } from './verify-order.ts'
 import type { TakenOrder } from './work-queue.ts'
 
 /** A credentials provider that gave no answer is asked so often; then the order is declined. */
@@ -25,3 +28,20 @@ export const showMandates = async (
     return { reason: 'the credentials provider does not answer' }
   }
 }
+
+/** A credentials provider that refused: nothing was reserved, and the merchant has not heard of it. */
+export const toUnshownOutcome = (
+  { payment_id }: TakenOrder,
+  { payment: { amount, payee } }: ApprovedOrder,
+  reason: string,
+): PaymentOutcome =>
+  toAnswerOutcome(
+    { payment_id, amount, payee: payee.name },
+    { status: 'declined', provider_ref: null, reason },
+  ) as PaymentOutcome
+
+/** For the trail: who was shown the mandates. */
+export const toShownCheck = ({ request }: ApprovedOrder): Check => ({
+  check: 'shown to the credentials provider',
+  value: request.route?.credentials_agent ?? '',
+})
