@@ -22,7 +22,6 @@ import type { Config } from '../infra/config/config.ts'
 import { toIssuer } from '../infra/config/issuer.ts'
 import { createAuditing } from '../infra/database/audited-database.ts'
 import type { Database } from '../infra/database/database.ts'
-import { ensureDatabaseId } from '../infra/database/database-id.ts'
 import { openDatabases } from '../infra/database/open-database.ts'
 import { openEgress } from '../infra/egress/egress.ts'
 import { newWorkerId } from '../infra/lib/ids.ts'
@@ -65,6 +64,7 @@ import {
   openRuntimeFeatures,
 } from './open-runtime-features.ts'
 import { createConsentApi, createPaymentsApi } from './payments-api.ts'
+import { toQueueOptions } from './queue-options.ts'
 
 /**
  * What an embedding program or a test sets beside the settings.
@@ -199,14 +199,16 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     return wrap.models?.(opened) ?? opened
   }
   const models = modelsFor({ business_id: 'default', user_id: null, run_id: null })
+
   const tokens = createTokens(database, clock)
   const operators = createOperators(database, clock)
   const egress = openEgress()
   closers.use(egress)
   const files = createFileService({ egress, storage: config.storage, filesRoot: config.filesRoot, log })
   closers.use(files)
-  const memoryParts = { database: workerDatabase, embedder: layer.embedder, log, tracer, recall: config.recall }
-  const similarityFor = createTextSimilarity(layer.embedder)
+  const { embedder } = layer
+  const memoryParts = { database: workerDatabase, embedder, log, tracer, recall: config.recall }
+  const similarityFor = createTextSimilarity(embedder)
   const checkWebhookAddress = createWebhookCheck((ref) => features.find(ref))
   const features = await openRuntimeFeatures({
     database,
@@ -267,7 +269,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     quotas,
     budgets: layer.budgets,
     pollPermits,
-    embedder: layer.embedder,
+    embedder,
     log,
     tracer,
     onRunEnded,
@@ -391,10 +393,3 @@ const toCaller = ({ tenant: business_id, user_id, run_id }: RunClaim): ModelCall
   user_id,
   run_id,
 })
-
-/** Redis if it is set, else the embedded database. */
-const toQueueOptions = async ({ redisUrl, queuePrefix }: Config, database: Database) => {
-  if (redisUrl === null) return { kind: 'embedded' as const }
-  const databaseId = await ensureDatabaseId(database)
-  return { kind: 'redis' as const, url: redisUrl, prefix: queuePrefix, databaseId }
-}

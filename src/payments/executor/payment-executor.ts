@@ -22,7 +22,7 @@ import {
   orderViolation,
   orNull,
 } from './order-problems.ts'
-import { toAnswerOutcome, toRefusedOutcome, toReleasedOutcome } from './outcomes.ts'
+import { toRefusedOutcome, toReleasedOutcome } from './outcomes.ts'
 import {
   type Decision,
   decideAnswer,
