@@ -15,6 +15,7 @@ import type { JobAdmissions } from '../engine/runs/intake-batches.ts'
 import type { QueueCaps } from '../engine/runs/queue-caps.ts'
 import { countRuns, lastId, readActionRows, readRun } from '../engine/runs/run-queries.ts'
 import { searchRuns } from '../engine/runs/search-runs.ts'
+import type { SecretAnswers } from '../engine/runs/secret-answers.ts'
 import { cancelRun, type ReportRunEnd } from '../engine/runs/settlement.ts'
 import { type PromptParts, readActionPrompt } from '../engine/sessions/action-prompt.ts'
 import { listActions, readAction } from '../engine/sessions/action-queries.ts'
@@ -54,6 +55,7 @@ export type BusinessApiParts = PromptParts & {
   /** Shared by all businesses of this process. */
   pollPermits: PollPermits
   checkWebhookAddress: CheckWebhookAddress
+  secretAnswers: SecretAnswers
   log: Log
   tracer: Tracer
   /** Is called for a run that a cancel ended at once. */
@@ -282,7 +284,7 @@ export const createBusinessApi = (
     inputRequests: (filter) =>
       database.asBusiness(businessId, (sql) => listInputRequests(sql, businessId, filter)),
     async answer(runId, requestId, answer, key) {
-      await answerInput(database, businessId, runId, requestId, answer, key)
+      await answerInput(database, businessId, runId, requestId, answer, key, parts.secretAnswers)
       wakeRun(queues, { tenant: businessId, run_id: runId })
       const run = await readExistingRun(runId)
       feed.publishChange(businessId, run.session_id)

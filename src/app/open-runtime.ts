@@ -44,6 +44,7 @@ import { type MemoryWorkerOptions, startMemoryWorker } from '../memory/store/mem
 import { createRunMemories } from '../memory/store/run-memories.ts'
 import { createTextSimilarity } from '../memory/store/text-similarity.ts'
 import type { ModelCaller } from '../models/ports/model-ports.ts'
+import { sealedAnswers } from '../payments/keys/sealed-answers.ts'
 import { createRunMandates } from '../payments/runs/run-mandates.ts'
 import { createRunPayments } from '../payments/runs/run-payments.ts'
 import { loadOwnParts } from '../project/load-project.ts'
@@ -218,8 +219,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     media: (run) => layer.media(toCaller(run)),
     blobs: (run, sql) => createBlobs(sql, run),
     users: ({ tenant }, sql) => createUserProfiles(sql, tenant),
-    payments: (run, sql) => createRunPayments(sql, run, toIssuer(config)),
-    mandates: (run, sql) => createRunMandates(sql, run, toIssuer(config)),
+    payments: (run, sql) => createRunPayments(sql, run, toIssuer(config), feed.publishPaymentWork),
+    mandates: (run, sql) => createRunMandates(sql, run, toIssuer(config), feed.publishPaymentWork),
     http: (run, sql) => createHttpAccess(outside, sql, run.tenant),
     agents: (run, sql) => createRunAgents(outside, sql, run.tenant),
     memories: (run) => {
@@ -242,6 +243,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const checkWebhookAddress = createWebhookCheck((ref) => features.find(ref))
   const apiParts = {
     checkWebhookAddress,
+    secretAnswers: sealedAnswers,
     database,
     queues,
     feed,
@@ -353,6 +355,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         queues,
         graph,
         services,
+        secretAnswers: sealedAnswers,
         scenarios: layer.scenarios,
         clock,
         log,

@@ -10,7 +10,7 @@ import { toQuestion } from '../keys/sealed-texts.ts'
 import { createNonce, forgetAnswer, orderPayment } from '../ledger/orders.ts'
 import { parseMoney } from '../mandates/money.ts'
 import { createOpenMandates } from '../mandates/v2/open-mandates.ts'
-import { consentLifetimeMs, type RunOfPayments } from './run-payments.ts'
+import { consentLifetimeMs, createPaymentWaits, type RunOfPayments } from './run-payments.ts'
 
 const refuse = (field: string, message: string): never => {
   throw new MasonError('invalid_request', `${field} ${message}`, { remedy: `change ${field}` })
@@ -45,46 +45,44 @@ export const createRunMandates = (
   sql: Sql,
   { tenant, run_id, user_id }: RunOfPayments,
   audience: string,
-): OpenMandates => ({
-  newId: newOpenMandateId,
-  describe: async (terms) =>
-    describeLimits(toLimits(terms), terms.wallet, await findIssuers(sql, tenant, terms)),
-  propose: (id, terms, provider_id, credential) => ({
-    kind: 'payment',
-    refId: id,
-    start: async (transaction, { plan_seq, index }) => {
-      const limits = toLimits(terms)
-      const row = { id, tenant, user_id, run_id, provider_id }
-      const answer = { sealed: credential, question: toQuestion(run_id, plan_seq, index) }
-      await addOpenMandate(transaction, row, answer, limits.expires_at)
-      if (credential !== null) await forgetAnswer(transaction, tenant, run_id, plan_seq, index)
-      const { wallet } = terms
-      const pair = createOpenMandates(limits)
-      const request = { version: '0.2-open' as const, ...pair, ...(wallet && { wallet }) }
-      const bound = { tenant, user_id, run_id, payment_id: id, audience, lifetimeMs: consentLifetimeMs }
-      await askConsent(transaction, request, bound)
-    },
-  }),
-  listUsable: () => listUsableMandates(sql, tenant, user_id),
-  pay: (open_mandate_id, paymentId, checkout, route) => ({
-    kind: 'payment',
-    refId: paymentId,
-    start: async (transaction, call) => {
-      const own = await queryOne(
-        transaction,
-        'SELECT mandate_id FROM open_mandates WHERE mandate_id = $1 AND tenant = $2 AND user_id = $3',
-        [open_mandate_id, tenant, user_id],
-      )
-      if (!own) throw new MasonError('not_found', `the user has no open mandate "${open_mandate_id}"`)
-      const nonce = await createNonce(transaction, tenant)
-      const request = {
-        version: '0.2-open' as const,
-        open_mandate_id,
-        checkout,
-        nonce,
-        ...(route && { route }),
-      }
-      await orderPayment(transaction, { tenant, run_id }, call, request, { paymentId })
-    },
-  }),
-})
+  wakeExecutor: () => void,
+): OpenMandates => {
+  const waitFor = createPaymentWaits(wakeExecutor)
+  return {
+    newId: newOpenMandateId,
+    describe: async (terms) =>
+      describeLimits(toLimits(terms), terms.wallet, await findIssuers(sql, tenant, terms)),
+    propose: (id, terms, provider_id, credential) =>
+      waitFor(id, async (transaction, { plan_seq, index }) => {
+        const limits = toLimits(terms)
+        const row = { id, tenant, user_id, run_id, provider_id }
+        const answer = { sealed: credential, question: toQuestion(run_id, plan_seq, index) }
+        await addOpenMandate(transaction, row, answer, limits.expires_at)
+        if (credential !== null) await forgetAnswer(transaction, tenant, run_id, plan_seq, index)
+        const { wallet } = terms
+        const pair = createOpenMandates(limits)
+        const request = { version: '0.2-open' as const, ...pair, ...(wallet && { wallet }) }
+        const bound = { tenant, user_id, run_id, payment_id: id, audience, lifetimeMs: consentLifetimeMs }
+        await askConsent(transaction, request, bound)
+      }),
+    listUsable: () => listUsableMandates(sql, tenant, user_id),
+    pay: (open_mandate_id, paymentId, checkout, route) =>
+      waitFor(paymentId, async (transaction, call) => {
+        const own = await queryOne(
+          transaction,
+          'SELECT mandate_id FROM open_mandates WHERE mandate_id = $1 AND tenant = $2 AND user_id = $3',
+          [open_mandate_id, tenant, user_id],
+        )
+        if (!own) throw new MasonError('not_found', `the user has no open mandate "${open_mandate_id}"`)
+        const nonce = await createNonce(transaction, tenant)
+        const request = {
+          version: '0.2-open' as const,
+          open_mandate_id,
+          checkout,
+          nonce,
+          ...(route && { route }),
+        }
+        await orderPayment(transaction, { tenant, run_id }, call, request, { paymentId })
+      }),
+  }
+}

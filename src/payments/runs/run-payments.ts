@@ -5,6 +5,7 @@ import { shareCalls } from '../../infra/lib/share-calls.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Payments } from '../../state/ports/payments.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import type { WaitRequest } from '../../state/ports/waits.ts'
 import { askConsent } from '../consent/consents.ts'
 import type { IssuedMandates } from '../consent/decide-consents.ts'
 import { readOffer } from '../consent/offers.ts'
@@ -48,13 +49,26 @@ const verifyReceipt = async (sql: Sql, receipt: string, paymentId: string): Prom
   }
 }
 
+/** Waits for what the executor does; `wakeExecutor` is called once its order is committed. */
+export const createPaymentWaits =
+  (wakeExecutor: () => void) =>
+  (refId: string, start: NonNullable<WaitRequest['start']>): WaitRequest => ({
+    kind: 'payment',
+    refId,
+    neverExpires: true,
+    start,
+    onStarted: wakeExecutor,
+  })
+
 /** The payments of a run, with mandates for `audience`: it asks and orders, and holds no secret. The executor verifies and pays. */
 export const createRunPayments = (
   sql: Sql,
   { tenant, run_id, user_id }: RunOfPayments,
   audience: string,
+  wakeExecutor: () => void,
 ): Payments => {
   const run = { tenant, run_id }
+  const waitFor = createPaymentWaits(wakeExecutor)
   return {
     newId: newPaymentId,
     readParts: readReplyParts,
@@ -69,38 +83,26 @@ export const createRunPayments = (
       const facts = await readOffer(sql, tenant, createPaymentMandate(cart, choice), audience)
       return { payee: facts.payee_issuer, total: facts.total }
     },
-    requestConsent: (cart, choice) => ({
-      kind: 'payment',
-      refId: choice.payment_id,
-      start: async (transaction) => {
+    requestConsent: (cart, choice) =>
+      waitFor(choice.payment_id, async (transaction) => {
         const { payment_id } = choice
         const bound = { tenant, user_id, run_id, payment_id, audience, lifetimeMs: consentLifetimeMs }
         await askConsent(transaction, createPaymentMandate(cart, choice), bound)
-      },
-    }),
-    present: (paymentId, provider_id, route) => ({
-      kind: 'payment',
-      refId: paymentId,
-      start: async (transaction, call) => {
+      }),
+    present: (paymentId, provider_id, route) =>
+      waitFor(paymentId, async (transaction, call) => {
         const request = { ...(await readIssued(transaction, tenant, paymentId)), provider_id, route }
         await orderPresentation(transaction, run, call, request, paymentId)
-      },
-    }),
-    pay: (paymentId, provider_id, by) => ({
-      kind: 'payment',
-      refId: paymentId,
-      start: async (transaction, call) => {
+      }),
+    pay: (paymentId, provider_id, by) =>
+      waitFor(paymentId, async (transaction, call) => {
         const route = 'route' in by ? { route: by.route } : {}
         const credential = 'token' in by ? by.token : null
         const request = { ...(await readIssued(transaction, tenant, paymentId)), provider_id, ...route }
         await orderPayment(transaction, run, call, request, { paymentId, credential })
-      },
-    }),
-    answer: (paymentId, answer) => ({
-      kind: 'payment',
-      refId: paymentId,
-      start: (transaction, call) => orderAnswer(transaction, run, call, paymentId, answer),
-    }),
+      }),
+    answer: (paymentId, answer) =>
+      waitFor(paymentId, (transaction, call) => orderAnswer(transaction, run, call, paymentId, answer)),
     async readResult(paymentId) {
       const payment = await readPayment(sql, tenant, paymentId)
       if (!payment) throw new MasonError('not_found', `there is no payment "${paymentId}"`)
