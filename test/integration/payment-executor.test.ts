@@ -1070,7 +1070,7 @@ describe('a run that is canceled', () => {
     const unsent = await shop.order(request)
     const cancel = () =>
       database.asBusiness(shop.run.tenant, (sql) => closeWaits(sql, shop.run.tenant, shop.run.run_id))
-    expect(await cancel()).toEqual([sent])
+    expect(await cancel()).toEqual({ payments: [sent] })
     await shop.work()
     expect(await shop.read(unsent)).toMatchObject({ status: 'released', outcome: { status: 'released' } })
     expect(shop.card.sent).toHaveLength(1)
