@@ -1,7 +1,7 @@
 // After tsc: removes what was built from sources that are gone (tools and nodes are found by suffix, so a stale one
 // would go on running), makes the command executable, and then what makes a start quick: the bundles and the dump.
 import { appendFileSync, chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 
 for (const file of readdirSync('dist', { recursive: true })) {
   // what vite built
@@ -9,14 +9,18 @@ for (const file of readdirSync('dist', { recursive: true })) {
   const source = /^(.*)\.(js|js\.map|d\.ts)$/.exec(file)?.[1]
   if (source !== undefined && !existsSync(`${source}.ts`)) rmSync(join('dist', file))
 }
-// a program that imports the package has the services that other ports add to `Services`
+// a program that imports the package has the services that other ports and features add to `Services`
 const ports = 'dist/src/state/ports'
-for (const file of readdirSync(ports))
-  if (
-    /^(?!services).*\.d\.ts$/.test(file) &&
-    readFileSync(join(ports, file), 'utf8').includes("declare module './services.ts'")
-  )
-    appendFileSync(join(ports, 'services.d.ts'), `import './${file.replace(/\.d\.ts$/, '.ts')}'\n`)
+for (const folder of [ports, 'dist/src/features'])
+  for (const file of readdirSync(folder, { recursive: true }))
+    if (
+      file.endsWith('.d.ts') &&
+      /declare module '[^']*\/services\.ts'/.test(readFileSync(join(folder, file), 'utf8'))
+    )
+      appendFileSync(
+        join(ports, 'services.d.ts'),
+        `import './${relative(ports, join(folder, file)).replace(/\.d\.ts$/, '.ts')}'\n`,
+      )
 chmodSync('dist/src/cli.js', 0o755)
 await import('./bundle.mjs')
 await import('./make-dump.mjs')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { loadAllParts } from '../../src/app/load-all-parts.ts'
 import { isCompactionDue } from '../../src/context/compaction.ts'
 import { createLatestPositions } from '../../src/engine/runs/latest-positions.ts'
-import { loadParts } from '../../src/graph/load.ts'
 import { openDatabase } from '../../src/infra/database/open-database.ts'
 import { plannerInstructions } from '../../src/nodes/planner/dialects/tools.ts'
 import { plannerPrompt } from '../../src/nodes/planner/messages.ts'
@@ -141,7 +141,7 @@ const prefixOfTurns: Variant = async () => {
 
 /** What every planner's prompt begins with, whichever user it is: vendors keep beginnings from 1,024 tokens on. */
 const standing: Variant = async () => {
-  const { tools } = await loadParts()
+  const { tools } = await loadAllParts()
   const offered = tools.filter(({ kinds }) => kinds.includes('call'))
   const shown = offered.map(
     ({ name, description, input }) => name + description + JSON.stringify(z.toJSONSchema(input as z.ZodType)),

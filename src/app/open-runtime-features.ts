@@ -20,7 +20,8 @@ type CoreParts = {
   egress: Egress
   masterKeys: MasterKeys
   scrubber: Scrubber
-  graph: GraphInfo
+  /** Made with the services of features. */
+  graph(): GraphInfo
   models: Models
   checkWebhookAddress: core.CheckWebhookAddress
   submit: core.RunSubmission['submit']
@@ -38,7 +39,7 @@ export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
     provide(core.pushFormatRef, { toBody: toPushBody, toHeaders: toPushHeaders }),
     provide(core.runSubmissionRef, {
       async check(businessId, request) {
-        checkRequestNames(request, parts.graph, parts.models)
+        checkRequestNames(request, parts.graph(), parts.models)
         if (request.webhook_url !== undefined)
           await parts.checkWebhookAddress(businessId, request.webhook_url, 'webhook_url')
       },

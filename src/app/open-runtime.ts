@@ -47,12 +47,12 @@ import type { ModelCaller } from '../models/ports/model-ports.ts'
 import { sealedAnswers } from '../payments/keys/sealed-answers.ts'
 import { createRunMandates } from '../payments/runs/run-mandates.ts'
 import { createRunPayments } from '../payments/runs/run-payments.ts'
-import { loadOwnParts } from '../project/load-project.ts'
 import { type OpenServices, openOwnServices } from '../project/own-services.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
+import type { FeatureServices } from '../state/ports/services.ts'
 import { createHttpAccess } from '../toolservers/http/http-access.ts'
 import { createAdminStores } from './admin-stores.ts'
 import type { BusinessApi, Runtime } from './api.ts'
@@ -60,6 +60,7 @@ import { actInBulk } from './bulk-actions.ts'
 import { createBusinessApi, createSubmissions, type Submissions } from './business-api.ts'
 import { checkHealth } from './check-health.ts'
 import { type Closers, createClosers } from './closers.ts'
+import { loadAllParts } from './load-all-parts.ts'
 import { type ModelRetryDelays, openModels } from './open-models.ts'
 import { createWebhookCheck, openRuntimeFeatures } from './open-runtime-features.ts'
 import { createConsentApi, createPaymentsApi } from './payments-api.ts'
@@ -137,7 +138,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   addSettingSecrets(config, scrubber)
   const log = createScrubbedLog(options.log ?? silentLog, scrubber)
   const clock = options.clock ?? systemClock
-  const parts = await loadOwnParts(config.toolFolders, options.toolFolders)
+  const parts = await loadAllParts(config.toolFolders, options.toolFolders)
   const telemetry = await openTelemetry({ endpoint: config.otlpEndpoint, clock, log, ...options.traceDelays })
   // closed last, since everything else still ends its spans
   closers.add(() => telemetry.close())
@@ -209,8 +210,22 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const similarityFor = createTextSimilarity(embedder)
   const publicUrl = config.publicUrl ?? null
   const outside = { egress, masterKeys: layer.masterKeys, scrubber, publicUrl }
-  /** The services of nodes and tools, made for each run; a new one is a line here. */
-  const builtIn: ServiceFactories = {
+  const checkWebhookAddress = createWebhookCheck((ref) => features.find(ref))
+  const features = await openRuntimeFeatures({
+    database,
+    workerDatabase,
+    log,
+    egress,
+    scrubber,
+    masterKeys: layer.masterKeys,
+    graph: () => graph,
+    models,
+    checkWebhookAddress,
+    submit: (businessId, ...submission) => of(businessId).submit(...submission),
+  })
+  for (const counter of await features.loadCounters()) metrics.addCounter(counter)
+  /** The services of nodes and tools, made for each run; a new one of the core is a line here. */
+  const ofCore: Omit<ServiceFactories, keyof FeatureServices> = {
     models: (run) => modelsFor(toCaller(run)),
     embeddings: (run) => similarityFor(toCaller(run)),
     clock: () => clock,
@@ -232,6 +247,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       )
     },
   }
+  const builtIn = { ...ofCore, ...(await features.loadRunServices(Object.keys(ofCore))) }
   const own = await openOwnServices(options.setup, log, Object.keys(builtIn))
   closers.add(own.close)
   const services = { ...builtIn, ...own.factories }
@@ -239,8 +255,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const queueCaps = createQueueCaps(database, clock, config.quotas.queuedRuns)
   const quotas = createQuotas(database, config.quotas, clock)
   const pollPermits = createPollPermits()
-  // features start below, before any run is submitted
-  const checkWebhookAddress = createWebhookCheck((ref) => features.find(ref))
   const apiParts = {
     checkWebhookAddress,
     secretAnswers: sealedAnswers,
@@ -277,19 +291,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     queueSecrets: config.queueSecrets,
     of: (businessId) => openBusiness(businessId).submissions.ofJobs,
   })
-  const features = await openRuntimeFeatures({
-    database,
-    workerDatabase,
-    log,
-    egress,
-    scrubber,
-    masterKeys: layer.masterKeys,
-    graph,
-    models,
-    checkWebhookAddress,
-    submit: (businessId, ...submission) => of(businessId).submit(...submission),
-  })
-  for (const counter of await features.loadCounters()) metrics.addCounter(counter)
   const startMemoryWork = (): void => {
     if (options.memory === 'off') return
     const work = startMemoryWorker({

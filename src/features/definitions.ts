@@ -1,6 +1,10 @@
 import type { Command } from 'commander'
+import type { RunClaim } from '../engine/runs/claim.ts'
 import type { Sweep } from '../engine/sessions/retention-sweep.ts'
+import type { AnyNode, AnyTool } from '../graph/definitions.ts'
 import type { App, RouteServer } from '../routes/route.ts'
+import type { FeatureServices } from '../state/ports/services.ts'
+import type { Sql } from '../state/ports/sql.ts'
 
 /** The contract of features: docs/features.md. A feature is a folder; each of its files defines one thing, by its suffix. */
 
@@ -27,6 +31,17 @@ export type ServiceDefinition<Given extends Needs = Needs, Value = unknown> = {
   provides: Ref<Value>
   needs: Given
   start(needed: Needed<Given>): NoInfer<Value>
+}
+
+/** `*.run-service.ts`: what tools and nodes get by its name in their `needs`; opened for each run that a worker claims. */
+export type RunServiceDefinition<
+  Given extends Needs = Needs,
+  Name extends keyof FeatureServices = keyof FeatureServices,
+> = {
+  kind: 'run-service'
+  name: Name
+  needs: Given
+  open(needed: Needed<Given>, run: RunClaim, sql: Sql): FeatureServices[Name]
 }
 
 /** `*.routes.ts` */
@@ -96,6 +111,9 @@ export type CommandDefinition = {
 export type Definition =
   | FeatureDefinition
   | ServiceDefinition
+  | RunServiceDefinition
+  | AnyNode
+  | AnyTool
   | RoutesDefinition
   | LoopDefinition
   | MetricsDefinition
@@ -111,6 +129,10 @@ export const defineFeature = (feature: Omit<FeatureDefinition, 'kind'>): Feature
 export const defineService = <Given extends Needs, Value>(
   service: Omit<ServiceDefinition<Given, Value>, 'kind'>,
 ): ServiceDefinition<Given, Value> => ({ kind: 'service', ...service })
+/** See `RunServiceDefinition`. */
+export const defineRunService = <Given extends Needs, Name extends keyof FeatureServices>(
+  service: Omit<RunServiceDefinition<Given, Name>, 'kind'>,
+): RunServiceDefinition<Given, Name> => ({ kind: 'run-service', ...service })
 /** See `RoutesDefinition`. */
 export const defineRoutes = <Given extends Needs>(
   routes: Omit<RoutesDefinition<Given>, 'kind'>,

@@ -1,8 +1,15 @@
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { RunClaim } from '../engine/runs/claim.ts'
+import type { ServiceFactories } from '../engine/runs/run-services.ts'
+import type { PartFile } from '../graph/load.ts'
 import { repeatWork } from '../infra/lib/repeat-work.ts'
 import type { App, RouteServer } from '../routes/route.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
+import type { FeatureServices } from '../state/ports/services.ts'
+import type { Sql } from '../state/ports/sql.ts'
 import type { Definition, Needs, Ref } from './definitions.ts'
 
 /** A folder of a feature: what its files load, by their names. */
@@ -16,7 +23,18 @@ type OfKind<Name extends Kind> = Extract<Definition, { kind: Name }>
 /** One definition with the file that has it. */
 type Loaded<Name extends Kind> = { file: string; definition: OfKind<Name> }
 
-const kinds: readonly Kind[] = ['feature', 'service', 'routes', 'loop', 'metrics', 'retention', 'command']
+const kinds: readonly Kind[] = [
+  'feature',
+  'tool',
+  'node',
+  'run-service',
+  'service',
+  'routes',
+  'loop',
+  'metrics',
+  'retention',
+  'command',
+]
 
 const refuse = (message: string, remedy: string): MasonError =>
   new MasonError('invalid_settings', message, { remedy })
@@ -53,12 +71,23 @@ export const loadKind = async <Name extends Kind>(
       if ((definition as Partial<Definition> | undefined)?.kind !== kind)
         throw refuse(
           `${file} has no ${kind} as its default export`,
-          `write: export default define${kind[0]?.toUpperCase()}${kind.slice(1)}({ … })`,
+          `write: export default define${kind.replaceAll(/(?:^|-)(.)/g, (_, letter) => letter.toUpperCase())}({ … })`,
         )
       return { file, definition: definition as OfKind<Name> }
     }),
   )
 }
+
+/** The files of nodes and tools of all features, for `loadParts`. */
+export const listPartFiles = (sources: readonly FeatureSource[]): PartFile[] =>
+  sources.flatMap(({ folder, files }) =>
+    Object.entries(files)
+      .filter(([file]) => ['node', 'tool'].includes(`${readFileKind(folder, file)}`))
+      .map(([file, load]) => {
+        const built = `../../${folder}/${file.replace(/\.ts$/, extname(import.meta.url))}`
+        return { path: fileURLToPath(new URL(built, import.meta.url)), load }
+      }),
+  )
 
 /** The features, each with the folder that has it. Throws where two have one id, or a folder has no feature.ts. */
 export const loadFeatures = async (sources: readonly FeatureSource[]): Promise<Loaded<'feature'>[]> => {
@@ -131,6 +160,29 @@ const startServices = (services: readonly Loaded<'service'>[], core: readonly Pr
   return values
 }
 
+type RunServices = Pick<ServiceFactories, keyof FeatureServices>
+
+const loadRunServices = async (
+  sources: readonly FeatureSource[],
+  coreNames: readonly string[],
+  read: Reader,
+): Promise<RunServices> => {
+  const files = new Map(coreNames.map((name) => [name, 'the core']))
+  const services = (await loadKind(sources, 'run-service')).map(({ file, definition }) => {
+    const { name, needs, open } = definition
+    const other = files.get(name)
+    if (other !== undefined)
+      throw refuse(
+        `${file} and ${other} both define the service of runs "${name}"`,
+        'give one of them another name, or remove it',
+      )
+    files.set(name, file)
+    const needed = resolveNeeds(file, needs, read)
+    return [name, (run: RunClaim, sql: Sql) => open(needed, run, sql)] as const
+  })
+  return Object.fromEntries(services) as RunServices
+}
+
 /** The features of one process, with their services started. */
 export const openFeatures = async (sources: readonly FeatureSource[], core: readonly Provided[]) => {
   await loadFeatures(sources)
@@ -142,6 +194,8 @@ export const openFeatures = async (sources: readonly FeatureSource[], core: read
     find,
     /** Throws where no feature provides it. */
     get: <Value>(ref: Ref<Value>): Value => find(ref) ?? throwMissing('the caller', ref.id),
+    /** The services of runs by their names, which none of the core's may have. */
+    loadRunServices: (coreNames: readonly string[]) => loadRunServices(sources, coreNames, read),
     addRoutes: (app: App, server: RouteServer): Promise<void> => addFeatureRoutes(sources, app, server, read),
     /** What is read at each scrape. */
     async loadCounters() {

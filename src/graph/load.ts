@@ -11,6 +11,9 @@ const resolveSource = (path: string): string => fileURLToPath(new URL(path, impo
 /** A folder with nodes and tools of a product, and how its files are loaded. */
 export type PartSource = { folder: string; load(path: string): Promise<PartModule> }
 
+/** A file with a node or tool. */
+export type PartFile = { path: string; load(): Promise<PartModule> }
+
 /** What a file of a node or tool exports. */
 type PartModule = Record<string, unknown>
 
@@ -20,30 +23,37 @@ export type LoadedParts = GraphParts & { files: ReadonlyMap<AnyNode | AnyTool, s
 /** How long one file may take to load. */
 export const loadTimeoutMs = 5_000
 
-const loadInTime =
-  ({ load }: PartSource): PartSource['load'] =>
-  async (path) => {
-    using deadline = openDeadline(loadTimeoutMs, new AbortController().signal)
-    return await unlessAborted(load(path), deadline.signal)
-  }
+const loadInTime = async (path: string, load: PartSource['load']): Promise<PartModule> => {
+  using deadline = openDeadline(loadTimeoutMs, new AbortController().signal)
+  return await unlessAborted(load(path), deadline.signal)
+}
 
 const importNatively = (path: string): Promise<PartModule> => import(pathToFileURL(path).href)
 
 /**
- * Finds every `*.node.ts` and `*.tool.ts` by its suffix (`.js` once built) under src/nodes, src/tools and `sources`,
- * and checks each: the file is named after what it defines. Throws one `invalid_graph` with every error of every file.
+ * Finds every `*.node.ts` and `*.tool.ts` by its suffix (`.js` once built) under src/nodes, src/tools and `sources`, takes
+ * those of features, and checks each: the file is named after what it defines. Throws one `invalid_graph` with every error of every file.
  */
-export const loadParts = async (sources: readonly (string | PartSource)[] = []): Promise<LoadedParts> => {
+export const loadParts = async (
+  sources: readonly (string | PartSource)[] = [],
+  ofFeatures: readonly PartFile[] = [],
+): Promise<LoadedParts> => {
   const errors: string[] = []
   const files = new Map<AnyNode | AnyTool, string>()
-  for (const source of [resolveSource('../nodes'), resolveSource('../tools'), ...sources]) {
-    const own = typeof source !== 'string'
-    const folder = own ? source.folder : source
-    const load = own ? loadInTime(source) : importNatively
-    for (const path of await listPartFiles(folder, errors)) {
-      const part = await loadPart(path, load, errors)
-      if (part) files.set(part, path)
-    }
+  const listBuiltIn = async (kind: 'node' | 'tool'): Promise<PartFile[]> =>
+    [
+      ...(await findPartFiles(resolveSource(`../${kind}s`), importNatively, errors)),
+      ...ofFeatures.filter(({ path }) => suffix.exec(path)?.[1] === kind),
+    ].sort(byName)
+  const listed = [await listBuiltIn('node'), await listBuiltIn('tool')]
+  for (const source of sources) {
+    const isFolder = typeof source === 'string'
+    const load: PartSource['load'] = isFolder ? importNatively : (path) => loadInTime(path, source.load)
+    listed.push((await findPartFiles(isFolder ? source : source.folder, load, errors)).sort(byName))
+  }
+  for (const file of listed.flat()) {
+    const part = await loadPart(file, errors)
+    if (part) files.set(part, file.path)
   }
   const parts = [...files.keys()]
   const nodes = parts.filter((part) => part.kind === 'node')
@@ -66,7 +76,14 @@ const throwOnErrors = (errors: readonly string[]): void => {
 
 const suffix = /\.(node|tool)\.m?[jt]s$/
 
-const listPartFiles = async (folder: string, errors: string[]): Promise<string[]> => {
+/** By name: a file that moves to another folder leaves prompts, and so the caches of vendors, as they are. */
+const byName = (a: PartFile, b: PartFile): number => (basename(a.path) < basename(b.path) ? -1 : 1)
+
+const findPartFiles = async (
+  folder: string,
+  load: PartSource['load'],
+  errors: string[],
+): Promise<PartFile[]> => {
   try {
     const files = await readdir(folder, { recursive: true })
     const isPackage = folder.split(sep).includes('node_modules')
@@ -75,9 +92,8 @@ const listPartFiles = async (folder: string, errors: string[]): Promise<string[]
         .filter((file) => suffix.test(file) && !file.split(sep).includes('node_modules'))
         // a package may ship its sources beside what was built from them
         .filter((file) => !isPackage || file.endsWith('js'))
-        // by name: a file that moves to another folder leaves prompts, and so the caches of vendors, as they are
-        .sort((a, b) => (basename(a) < basename(b) ? -1 : 1))
         .map((file) => join(folder, file))
+        .map((path) => ({ path, load: () => load(path) }))
     )
   } catch (error) {
     errors.push(`${folder}: cannot be read: ${toErrorMessage(error)}`)
@@ -89,11 +105,7 @@ const isPart = (value: unknown): value is AnyNode | AnyTool =>
   typeof value === 'object' && value !== null && 'kind' in value && ['node', 'tool'].includes(`${value.kind}`)
 
 /** What a file defines; null, with the error added to `errors`, when that is nothing of its kind. */
-const loadPart = async (
-  path: string,
-  load: PartSource['load'],
-  errors: string[],
-): Promise<AnyNode | AnyTool | null> => {
+const loadPart = async ({ path, load }: PartFile, errors: string[]): Promise<AnyNode | AnyTool | null> => {
   const kind = suffix.exec(path)?.[1] as 'node' | 'tool'
   const maker = kind === 'node' ? 'defineNode' : 'defineTool'
   const reject = (problem: string): null => {
@@ -102,7 +114,7 @@ const loadPart = async (
   }
   let module: PartModule
   try {
-    module = await load(path)
+    module = await load()
   } catch (error) {
     const isLate = (error as Error | undefined)?.name === 'TimeoutError'
     reject(isLate ? describeSlowFile : `cannot be loaded: ${describeError(error)}`)

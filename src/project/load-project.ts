@@ -7,6 +7,7 @@ import {
   type LoadedParts,
   loadParts,
   loadTimeoutMs,
+  type PartFile,
   type PartSource,
 } from '../graph/load.ts'
 import { type Environment, readEnvironment } from '../infra/config/config.ts'
@@ -86,15 +87,16 @@ export const loadProject = async (
   }
 }
 
-/** The built-in nodes and tools with those of these folders of a product; see `loadParts`. */
+/** The built-in nodes and tools with those of features, and of these folders of a product; see `loadParts`. */
 export const loadOwnParts = async (
   folders: readonly string[],
   others: readonly (string | PartSource)[] = [],
+  ofFeatures: readonly PartFile[] = [],
 ): Promise<LoadedParts> => {
-  if (folders.length === 0) return loadParts(others)
+  if (folders.length === 0) return loadParts(others, ofFeatures)
   using loader = await openSourceLoader(process.cwd())
   const own = [...new Set(folders)].map((folder) => ({ folder, load: loader.load }))
-  return await loadParts([...others, ...own])
+  return await loadParts([...others, ...own], ofFeatures)
 }
 
 const createConfigError = (message: string, remedy: string, cause?: unknown): MasonError =>

@@ -1,15 +1,29 @@
+import { access } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { loadAllParts } from '../../src/app/load-all-parts.ts'
 import {
   type Definition,
   defineFeature,
   defineLoop,
   defineRef,
   defineRoutes,
+  defineRunService,
   defineService,
 } from '../../src/features/definitions.ts'
-import { type FeatureSource, openFeatures, provide, readFileKind } from '../../src/features/load-features.ts'
+import {
+  type FeatureSource,
+  listPartFiles,
+  openFeatures,
+  provide,
+  readFileKind,
+} from '../../src/features/load-features.ts'
+import { buildGraph } from '../../src/graph/build.ts'
+import { type LoadedParts, loadParts } from '../../src/graph/load.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import { callTool } from '../support/parts.ts'
+import { listNeededServices } from '../support/services.ts'
 
 /** A folder with these files beside its feature.ts. */
 const folder = (
@@ -99,6 +113,60 @@ describe('the features of a process', () => {
     const loops = (await features.loadLoops())(systemClock, log)
     await loops.stop()
     expect(warned).toEqual(['working failed and will be retried', 'working: stopping failed'])
+  })
+})
+
+describe('the tools of features', () => {
+  const versionOf = (parts: LoadedParts): string => buildGraph(parts, listNeededServices(parts)).version
+  const named = ({ tools }: LoadedParts): string[] => tools.map(({ name }) => name)
+  const greet = callTool('greet', () => 'hello')
+
+  test('stand among those of src/tools by their names, so that a move leaves the version of the graph', async () => {
+    const before = await loadParts()
+    const { files, ...parts } = await loadParts([], listPartFiles([folder('a', { 'greet.tool.ts': greet })]))
+    const at = named(before).findIndex((name) => name.replaceAll('_', '-') > 'greet')
+    expect(at).toBeGreaterThan(0)
+    expect(named({ files, ...parts })).toEqual(named(before).toSpliced(at, 0, 'greet'))
+    const inTools = { nodes: before.nodes, tools: before.tools.toSpliced(at, 0, greet), files }
+    expect(versionOf({ files, ...parts })).toBe(versionOf(inTools))
+    expect(versionOf({ files, ...parts })).not.toBe(versionOf(before))
+  })
+
+  test('are sorted by their files, which are there', async () => {
+    const { nodes, tools, files } = await loadAllParts()
+    const names = tools.map((tool) => basename(files.get(tool) ?? ''))
+    expect(names).toEqual([...names].sort())
+    await Promise.all([...nodes, ...tools].map((part) => access(files.get(part) ?? '')))
+  })
+
+  test('have the services of runs that features open', async () => {
+    const service = defineRunService({
+      name: 'greeter' as never,
+      needs: { greeting: greetingRef },
+      open: ({ greeting }, run) => `${greeting} ${run.user_id}` as never,
+    })
+    const source = folder('a', { 'greeter.run-service.ts': service })
+    const features = await open(source)
+    const services: Record<string, unknown> = await features.loadRunServices(['http'])
+    expect(Object.keys(services)).toEqual(['greeter'])
+    const openGreeter = services.greeter as (run: object, sql: null) => unknown
+    expect(openGreeter({ user_id: 'ann' }, null)).toBe('hello ann')
+    await expect(features.loadRunServices(['greeter'])).rejects.toEqual(
+      refuses(
+        'features/a/greeter.run-service.ts and the core both define the service of runs "greeter"',
+        'give one of them another name, or remove it',
+      ),
+    )
+    const other = folder('b', { 'greeter.run-service.ts': service })
+    await expect((await open(source, other)).loadRunServices([])).rejects.toThrow(
+      'features/b/greeter.run-service.ts and features/a/greeter.run-service.ts both define',
+    )
+    await expect((await open(folder('c', { 'c.run-service.ts': null }))).loadRunServices([])).rejects.toEqual(
+      refuses(
+        'features/c/c.run-service.ts has no run-service as its default export',
+        'write: export default defineRunService({ … })',
+      ),
+    )
   })
 })
 

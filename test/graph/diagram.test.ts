@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
+import { loadAllParts } from '../../src/app/load-all-parts.ts'
 import {
   describeAccess,
   drawGraph,
@@ -7,7 +8,6 @@ import {
   withAccess,
   withPicture,
 } from '../../src/graph/diagram.ts'
-import { loadParts } from '../../src/graph/load.ts'
 
 const readPage = (name: string): Promise<string> =>
   readFile(new URL(`../../${name}`, import.meta.url), 'utf8')
@@ -17,12 +17,12 @@ describe('the picture of the graph', () => {
     'in %s is what the code builds; `npm run graph` updates it',
     async (name) => {
       const page = await readPage(name)
-      expect(page).toBe(withPicture(page, await loadParts()))
+      expect(page).toBe(withPicture(page, await loadAllParts()))
     },
   )
 
   test('has every node and every kind of tools, and leads where the definitions lead', async () => {
-    const parts = await loadParts()
+    const parts = await loadAllParts()
     const picture = drawGraph(parts)
     for (const { name } of parts.nodes) expect(picture).toMatch(new RegExp(`[("]${name}[")]`))
     for (const line of [
@@ -39,7 +39,7 @@ describe('the picture of the graph', () => {
   })
 
   test('stays the same when a tool is added, whose fields go into the table', async () => {
-    const { nodes, tools } = await loadParts()
+    const { nodes, tools } = await loadAllParts()
     const [one] = tools.filter((tool) => tool.name === 'calculate')
     if (!one) throw new Error('no calculate')
     const both = { ...one, name: 'new_one', kinds: ['call', 'output'] as const, writes: ['todos'] }
@@ -62,7 +62,7 @@ describe('the table of fields', () => {
     const page = await readPage('docs/state-access.md')
     const written = page.split('\n').filter((line) => line.startsWith('| `'))
     expect(written.length).toBeGreaterThan(0)
-    const built = new Set(describeAccess(await loadParts()))
+    const built = new Set(describeAccess(await loadAllParts()))
     expect(written.filter((row) => !built.has(row))).toEqual([])
   })
 })

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { loadAllParts } from '../../src/app/load-all-parts.ts'
 import { buildGraph } from '../../src/graph/build.ts'
 import { type AnyTool, defineTool } from '../../src/graph/definitions.ts'
 import { findPartErrors } from '../../src/graph/graph-parts.ts'
@@ -38,7 +39,7 @@ const faultsOf = async (files: Record<string, string>): Promise<string[]> => {
 
 describe('loading nodes and tools', () => {
   test("the project's own make a graph", async () => {
-    const parts = await loadParts()
+    const parts = await loadAllParts()
     const graph = buildGraph(parts, listNeededServices(parts))
     expect(graph.parts.nodes.map((node) => node.name).sort()).toEqual([
       'compaction',
@@ -154,7 +155,7 @@ describe('loading nodes and tools', () => {
   })
 
   test("a tool may have a name that the router's own channels might have", async () => {
-    const parts = await loadParts()
+    const parts = await loadAllParts()
     const { tools, nodes } = parts
     const [calculate] = tools.filter((tool) => tool.name === 'calculate')
     if (!calculate) throw new Error('no calculate')

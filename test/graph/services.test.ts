@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { loadAllParts } from '../../src/app/load-all-parts.ts'
 import { buildGraph } from '../../src/graph/build.ts'
 import { type AnyTool, defineTool } from '../../src/graph/definitions.ts'
-import { loadParts } from '../../src/graph/load.ts'
 import { memoryRun, planners, workOn } from '../support/memory-run.ts'
 import { callTool, graphWith } from '../support/parts.ts'
 import { listNeededServices } from '../support/services.ts'
@@ -18,7 +18,7 @@ const input = z.strictObject({})
 
 describe('services', () => {
   test('a graph with a tool or node that needs a missing service is refused by the names of both', async () => {
-    const parts = await loadParts()
+    const parts = await loadAllParts()
     const tool = { ...callTool('count', () => ''), needs: ['files', 'sandbox'] }
     const nodes = parts.nodes.map((node) => (node.name === 'end' ? { ...node, needs: ['clocks'] } : node))
     const names = listNeededServices(parts)

@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { loadAllParts } from '../../src/app/load-all-parts.ts'
 import { buildGraph, type Graph } from '../../src/graph/build.ts'
 import type { AnyNode } from '../../src/graph/definitions.ts'
 import { type AnyTool, defineTool, type ToolContext } from '../../src/graph/definitions.ts'
-import { loadParts } from '../../src/graph/load.ts'
 import type { Json } from '../../src/state/runtime-state.ts'
 import { listNeededServices } from './services.ts'
 
@@ -11,7 +11,7 @@ export const graphWith = async (
   tools: readonly AnyTool[] = [],
   nodes: readonly AnyNode[] = [],
 ): Promise<Graph> => {
-  const parts = await loadParts()
+  const parts = await loadAllParts()
   const others = <Part extends { name: string }>(
     own: readonly Part[],
     added: readonly { name: string }[],

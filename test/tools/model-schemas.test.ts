@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { loadParts } from '../../src/graph/load.ts'
+import { loadAllParts } from '../../src/app/load-all-parts.ts'
 import { toModelSchema } from '../../src/state/model-schema.ts'
 import type { ModelTool } from '../../src/state/ports/model-messages.ts'
 import { requestsOf } from '../context/golden/runs.ts'
@@ -17,7 +17,7 @@ const listFields = ({ properties = {}, items }: Schema, path = ''): [string, str
 ]
 
 const offered = async (): Promise<readonly ModelTool[]> => {
-  const { tools } = await loadParts()
+  const { tools } = await loadAllParts()
   const own = tools.filter(({ kinds }) => kinds.includes('call'))
   const asTools = own.map(({ name, description, input }) => ({
     name,

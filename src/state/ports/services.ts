@@ -2,6 +2,10 @@ import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
 import type { Models } from './models.ts'
 
+/** The services of a run that features open, each by its `*.run-service.ts`; the feature declares the type here as a port does. */
+// biome-ignore lint/suspicious/noEmptyInterface: a build without features has none
+export interface FeatureServices {}
+
 /**
  * The services of a run, injected beside its state. These three are there in every visit. Each further port adds its own
  * in its file (`declare module './services.ts'`), and a node or tool that uses it names it in `needs`.
@@ -13,7 +17,7 @@ import type { Models } from './models.ts'
  * const now = ({ clock }: Pick<Services, 'clock'>): Date => clock.now()
  * ```
  */
-export interface Services {
+export interface Services extends FeatureServices {
   models: Models
   clock: Clock
   log: Log

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { loadParts } from '../../../src/graph/load.ts'
+import { loadAllParts } from '../../../src/app/load-all-parts.ts'
 import { scenarioSchemas } from '../../../src/state/scenario.ts'
 import { findPrice } from '../../../src/tools/shopping/find-price.ts'
 import { isYes, toRelativeTime } from '../../../src/tools/shopping/wording.ts'
@@ -41,7 +41,7 @@ test.each(['shopping', 'open-mandate'])(
   async (name) => {
     const file = new URL(`../../../templates/scenarios/${name}.json`, import.meta.url)
     const scenario = scenarioSchemas.input.parse(JSON.parse(readFileSync(file, 'utf8')))
-    const { tools } = await loadParts()
+    const { tools } = await loadAllParts()
     expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(scenario.tools ?? []))
   },
 )

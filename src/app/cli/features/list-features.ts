@@ -3,7 +3,10 @@ import { featureSources } from '../../features.generated.ts'
 import { exitCodes } from '../errors.ts'
 
 /** What a feature is made of. Routes as method and path. */
-export type FeatureListing = Record<'tables' | 'routes' | 'loops' | 'metrics' | 'commands', string[]> & {
+export type FeatureListing = Record<
+  'tables' | 'tools' | 'nodes' | 'routes' | 'loops' | 'metrics' | 'commands',
+  string[]
+> & {
   id: string
 }
 
@@ -26,14 +29,16 @@ export const listFeatures = async (
       )
       for (const { definition } of await loadKind(own, 'routes'))
         definition.add(app as never, noServices as never, { open: null as never })
-      const namesOf = async (kind: 'loop' | 'metrics' | 'command'): Promise<string[]> =>
+      const namesOf = async (kind: 'tool' | 'node' | 'loop' | 'metrics' | 'command'): Promise<string[]> =>
         (await loadKind(own, kind)).map(({ definition }) => definition.name)
-      const [loops, metrics, commands] = await Promise.all([
+      const [tools, nodes, loops, metrics, commands] = await Promise.all([
+        namesOf('tool'),
+        namesOf('node'),
         namesOf('loop'),
         namesOf('metrics'),
         namesOf('command'),
       ])
-      return { id, tables: [...tables], routes, loops, metrics, commands }
+      return { id, tables: [...tables], tools, nodes, routes, loops, metrics, commands }
     }),
   )
 }
