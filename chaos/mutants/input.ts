@@ -8,7 +8,7 @@ const formats = 'src/files/child/formats'
 export const inputMutants: readonly Mutant[] = [
   {
     name: 'the text of a part is a text',
-    file: 'src/a2a/messages.ts',
+    file: 'src/features/a2a/server/messages.ts',
     edits: [{ from: "typeof text !== 'string' || text.trim() === ''", to: 'false' }],
     why: 'a number becomes a prompt, and a blank one a run',
     caughtBy: testsOf('test/integration/a2a.test.ts')(

@@ -91,8 +91,10 @@ export const paymentEndMutants: readonly Mutant[] = [
   },
   {
     name: 'an agent card that is no JSON',
-    file: `${folder}/card-signatures.ts`,
-    edits: [{ from: "typeof text === 'string' ? parseJson(text) : null", to: 'JSON.parse(String(text))' }],
+    file: 'src/features/a2a/server/card-signatures.ts',
+    edits: [
+      { from: "typeof text === 'string' ? parseJsonOrText(text) : null", to: 'JSON.parse(String(text))' },
+    ],
     why: 'no other card is signed',
     caughtBy: executor('the loops of an executor sign the other agent cards beside rows that are none'),
   },

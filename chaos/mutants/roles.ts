@@ -14,7 +14,7 @@ export const roleMutants: readonly Mutant[] = [
   },
   {
     name: 'A2A has a role of its own',
-    file: 'src/app/http/a2a.routes.ts',
+    file: 'src/features/a2a/a2a.routes.ts',
     edits: [{ from: "'agent', 'callAgent'", to: "'submit', 'callAgent'" }],
     why: "an agent's token is the proxy's",
     caughtBy: roles('a token of an agent opens A2A alone, and A2A opens to no other role'),

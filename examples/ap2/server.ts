@@ -1,10 +1,11 @@
 import { AgentCard } from '@a2a-js/sdk'
 import { duplicateInterfacesForLegacy } from '@a2a-js/sdk/compat/v0_3'
 import { fastify } from 'fastify'
-import { toCardJson } from '../../src/a2a/card.ts'
-import { readExtensions } from '../../src/a2a/extensions.ts'
-import { answerRpc, readVersion } from '../../src/a2a/rpc.ts'
-import { currentAp2Uris } from '../../src/accounts/ap2.ts'
+import { currentAp2Uris } from '../../src/features/a2a/client/ap2.ts'
+import { toCardJson } from '../../src/features/a2a/server/card.ts'
+import { readExtensions } from '../../src/features/a2a/server/extensions.ts'
+import { answerRpc, readVersion } from '../../src/features/a2a/server/rpc.ts'
+import { findMandateProblem } from '../../src/payments/mandates/v1/message-mandates.ts'
 import { openBooks } from './books.ts'
 import { createProcessor } from './card-processor.ts'
 import cards from './cards.json' with { type: 'json' }
@@ -53,7 +54,7 @@ export const startAgent = async (self: Self, role: AgentRole, tell: (line: Agent
   app.get('/.well-known/ap2-jwks.json', () => ({ keys: [self.publicKey] }))
   app.post('/a2a', async ({ headers, body }, reply) => {
     const handler = tasks.createHandler(String(headers['user-agent'] ?? '').slice(0, 50))
-    const call = { card, extensions: readExtensions(headers), signal }
+    const call = { card, extensions: readExtensions(headers), findMandateProblem, signal }
     const parsed = await new Response(String(body)).json().catch(() => undefined)
     const response = await answerRpc(call, headers, parsed, () => handler)
     reply.headers(response.headers)

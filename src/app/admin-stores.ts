@@ -1,11 +1,8 @@
-import { type AgentOptions, createCardReader, createHeaderSealer } from '../a2a/client/run-agents.ts'
-import { createAgentCards } from '../accounts/agent-cards.ts'
 import { listAudit } from '../accounts/audit-log.ts'
 import { createBudgets } from '../accounts/budgets.ts'
 import { createBusinesses } from '../accounts/businesses.ts'
 import { createConsoleSessions } from '../accounts/console-sessions.ts'
 import type { Operators } from '../accounts/operators.ts'
-import { createRemoteAgents } from '../accounts/remote-agents.ts'
 import type { Tokens } from '../accounts/tokens.ts'
 import { createUserAccounts } from '../accounts/users.ts'
 import { listAllRuns } from '../engine/runs/all-runs.ts'
@@ -15,12 +12,11 @@ import { createUnknownEffects } from '../engine/runs/unknown-effects.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { Auditing } from '../infra/database/audited-database.ts'
 import type { Database } from '../infra/database/database.ts'
+import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Backlog } from '../infra/telemetry/metrics.ts'
 import { createUsageReport } from '../models/metering/usage-report.ts'
-import { sealForExecutor } from '../payments/keys/sealed-texts.ts'
 import { createProviders } from '../payments/providers/provider-rows.ts'
 import { createTrustedKeys } from '../payments/trust/trusted-keys.ts'
-import { isMasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { BusinessApi, Runtime } from './api.ts'
 import type { openModels } from './open-models.ts'
@@ -32,7 +28,9 @@ type AdminParts = {
   tokens: Tokens
   operators: Operators
   auditing: Auditing
-  outside: AgentOptions
+  masterKeys: MasterKeys
+  /** Follows a change of the secrets of a business. */
+  afterSecrets(businessId: string): Promise<void>
   clock: Clock
   readBacklog: () => Promise<Backlog>
   of(businessId: string): BusinessApi
@@ -40,24 +38,15 @@ type AdminParts = {
 
 /** What admins manage, for all businesses. */
 export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
-  const { database, config, layer, tokens, outside, clock, of } = parts
+  const { database, config, layer, tokens, masterKeys, clock, of } = parts
   const { operators, auditing } = parts
-  const { masterKeys } = outside
   const businesses = createBusinesses(database, masterKeys)
-  const sealHeaders = createHeaderSealer(outside, database, (text, purpose) =>
-    sealForExecutor(database, text, purpose).catch((error: unknown) => {
-      // no executor has started: the agent is for calls alone until an admin changes it
-      if (isMasonError(error, 'secret_unreadable')) return null
-      throw error
-    }),
-  )
-  const remoteAgents = createRemoteAgents(database, createCardReader(outside, database), sealHeaders)
   return {
     businesses: {
       ...businesses,
       async change(id, change) {
         const changed = await businesses.change(id, change)
-        if (changed && change.secrets !== undefined) await remoteAgents.reseal(id)
+        if (changed && change.secrets !== undefined) await parts.afterSecrets(id)
         return changed
       },
     },
@@ -70,8 +59,6 @@ export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
     registry: layer.registryAdmin,
     usage: { report: createUsageReport(database) },
     trustedKeys: createTrustedKeys(database),
-    agentCards: createAgentCards(database),
-    remoteAgents,
     providers: createProviders(database, { testOnly: config.database.kind !== 'postgres' }),
     effects: createUnknownEffects(database),
     listAllRuns: (filter) => listAllRuns(database, filter),

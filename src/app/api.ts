@@ -1,16 +1,14 @@
-import type { AgentPushes } from '../a2a/push/agent-pushes.ts'
-import type { AgentCards } from '../accounts/agent-cards.ts'
 import type { listAudit } from '../accounts/audit-log.ts'
 import type { Spender } from '../accounts/budget-checks.ts'
 import type { Budgets } from '../accounts/budgets.ts'
 import type { Businesses } from '../accounts/businesses.ts'
 import type { ConsoleSessions } from '../accounts/console-sessions.ts'
 import type { Operators } from '../accounts/operators.ts'
-import type { RemoteAgents } from '../accounts/remote-agents.ts'
 import type { Tokens } from '../accounts/tokens.ts'
 import type { UserAccounts } from '../accounts/users.ts'
 import type { Trajectory } from '../dialogue/trajectory.ts'
 import type { BulkJobs } from '../engine/runs/bulk-jobs.ts'
+import type { BusinessRuns } from '../engine/runs/business-runs.ts'
 import type { InputFilter } from '../engine/runs/input-queries.ts'
 import type { Intake } from '../engine/runs/intake-batches.ts'
 import type { Overviews } from '../engine/runs/overview.ts'
@@ -21,7 +19,6 @@ import type { ActionFilter } from '../engine/sessions/action-queries.ts'
 import type { Features } from '../features/load-features.ts'
 import type { Uploads } from '../files/uploads.ts'
 import type { Graph } from '../graph/build.ts'
-import type { BlobContent } from '../infra/blobs/blob-content.ts'
 import type { Auditing } from '../infra/database/audited-database.ts'
 import type { Metrics } from '../infra/telemetry/metrics.ts'
 import type { MemoriesApi } from '../memory/store/memories-api.ts'
@@ -37,20 +34,17 @@ import type { TrustedKeys } from '../payments/trust/trusted-keys.ts'
 import type { Patch } from '../state/patch.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
-import type { JobData, RerunRequest } from '../state/run-request.ts'
+import type { RerunRequest } from '../state/run-request.ts'
 import type {
   ActionPrompt,
   ActionView,
   InputRequestView,
   Page,
   RunChange,
-  RunEvent,
   RunPage,
-  RunStatus,
-  RunView,
   SessionView,
 } from '../state/run-view.ts'
-import type { Json, RuntimeState } from '../state/runtime-state.ts'
+import type { RuntimeState } from '../state/runtime-state.ts'
 import type { PaymentsApi } from './payments-api.ts'
 
 /**
@@ -66,13 +60,7 @@ import type { PaymentsApi } from './payments-api.ts'
  * }
  * ```
  */
-export type BusinessApi = {
-  /** Durable once it resolves, also while the queue is down. `invalid_request` (detail.errors), `idempotency_conflict`, `session_of_another_user`, `too_many_requests` and `budget_exhausted` (detail.retry_after_s). `entry`: where it came from, for its trace. `run_id` only from queue jobs. */
-  submit(
-    request: JobData,
-    key?: string,
-    entry?: RunEntry,
-  ): Promise<{ run: { id: string; session_id: string; turn: number; status: RunStatus }; replayed: boolean }>
+export type BusinessApi = BusinessRuns & {
   /** Admits a failed run again, as its session's next turn with the same request. `not_found`, `run_not_failed`, and what `submit` throws. */
   retry(runId: string, key?: string, entry?: RunEntry): ReturnType<BusinessApi['submit']>
   /**
@@ -85,32 +73,18 @@ export type BusinessApi = {
     key?: string,
     entry?: RunEntry,
   ): ReturnType<BusinessApi['submit']>
-  /** Resolves once the run is completed, failed, cancelled or waits for input. Accepts a run as `submit` returned it. */
-  wait(run: string | { id: string; session_id: string }, signal: AbortSignal): Promise<RunView>
   /** Whether there is such a run or session; costs the same however long it is. */
   exists(source: { run_id: string } | { session_id: string }): Promise<boolean>
-  /** Null: no such run. */
-  run(runId: string): Promise<RunView | null>
-  /** Members of `metadata` are found by their JSON where they are numbers, true, false or null. */
-  runs(filter: Omit<RunFilter, 'edge'> & { count?: boolean }): Promise<RunPage>
   /** An action on many runs: a list of them is made, and workers go through it once it is confirmed. */
   bulk: BulkJobs
-  /** How many runs there are of these. @internal */
-  countRuns(filter: { user_id?: string; session_id?: string; status?: RunStatus }): Promise<number>
   /** The state up to the run's turn; large results inlined unless `inline` is false. Null: no such run. */
   state(runId: string, inline: boolean): Promise<RuntimeState | null>
   /** The turn of a run in the language of the dialogue, as far as it has come. Null: no such run. */
   trajectory(runId: string): Promise<Trajectory | null>
-  /** Null: no such run, or its session holds no such blob. */
-  blob(runId: string, sha256: string): Promise<BlobContent | null>
   /** Files that are uploaded before a run names them by `file_id`. */
   files: Uploads
-  /** `run_ended` for completed or failed ones; repeating it is fine. */
-  cancel(runId: string, reason: string | undefined): Promise<RunView>
   /** The questions that runs have asked people, the latest first. */
   inputRequests(filter: InputFilter): Promise<Page<InputRequestView>>
-  /** `invalid_request` when the answer does not fit the schema, `input_answered`, `not_found`. A `key` that answered before changes nothing. */
-  answer(runId: string, requestId: string, answer: Json, key?: string): Promise<RunView>
   /** A payment with all that is known of it. Null: no such payment. */
   payment(paymentId: string): Promise<PaymentTrail | null>
   /** The memories of its users. */
@@ -135,15 +109,6 @@ export type BusinessApi = {
    * `invalid_request`: no such action; `in_use`: its run has not ended.
    */
   fork(sessionId: string, actionId: number): Promise<SessionView | null>
-  /**
-   * Events of one run (ends with `done`) or of a whole session (does not end by itself), after action `after`
-   * (0: from the start): current snapshots first, then the missed actions, then live. Each action exactly once.
-   */
-  events(
-    source: { run_id: string } | { session_id: string },
-    after: number,
-    signal: AbortSignal,
-  ): AsyncIterable<RunEvent>
   /** The runs whose status changes, without content, after a position (null: from now on); each change at least once. @internal */
   changes(after: number | null, signal: AbortSignal): AsyncIterable<RunChange>
 }
@@ -199,9 +164,6 @@ export type Runtime = {
     overview: Overviews
     trustedKeys: TrustedKeys
     /** @internal */
-    agentCards: AgentCards
-    remoteAgents: RemoteAgents
-    /** @internal */
     providers: Providers
   }
   /** What the API does about payments of all businesses. @internal */
@@ -210,10 +172,6 @@ export type Runtime = {
   startPayments(): Promise<void>
   /** The features of this process, by what they provide. @internal */
   features: Pick<Features, 'get' | 'addRoutes'>
-  /** Where other agents want to hear of their tasks. @internal */
-  agentPushes: AgentPushes
-  /** Looks at once how far the task is that an agent of others pushed about. @internal */
-  receiveAgentPush(id: string): Promise<void>
   /** The address under which others reach this server: an origin, and the path that a proxy has it under. @internal */
   publicOrigin: string
   /** What users sign payments with. @internal */

@@ -1,4 +1,5 @@
-import { toPushBody, toPushHeaders } from '../a2a/push/agent-pushes.ts'
+import type { BusinessRuns } from '../engine/runs/business-runs.ts'
+import { pollJobNow } from '../engine/runs/waits.ts'
 import * as core from '../features/core.ref.ts'
 import type { Ref } from '../features/definitions.ts'
 import { type Features, openFeatures, provide } from '../features/load-features.ts'
@@ -8,6 +9,10 @@ import type { Database } from '../infra/database/database.ts'
 import type { Egress } from '../infra/egress/egress-port.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
+import { sealForExecutor } from '../payments/keys/sealed-texts.ts'
+import { findMandateProblem } from '../payments/mandates/v1/message-mandates.ts'
+import { isMasonError, MasonError } from '../state/errors.ts'
+import type { Agents } from '../state/ports/agents.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
 import { createFieldsError } from '../state/resource-schema.ts'
@@ -24,7 +29,8 @@ type CoreParts = {
   graph(): GraphInfo
   models: Models
   checkWebhookAddress: core.CheckWebhookAddress
-  submit: core.RunSubmission['submit']
+  address: core.ServerAddress
+  runsOf(businessId: string): BusinessRuns
 }
 
 /** Opens the features of this process with what the core provides. */
@@ -36,14 +42,23 @@ export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
     provide(core.egressRef, parts.egress),
     provide(core.masterKeysRef, parts.masterKeys),
     provide(core.scrubberRef, parts.scrubber),
-    provide(core.pushFormatRef, { toBody: toPushBody, toHeaders: toPushHeaders }),
+    provide(core.serverAddressRef, parts.address),
+    provide(core.businessRunsRef, parts.runsOf),
+    provide(core.jobPollRef, async (refId) => void (await pollJobNow(parts.database, refId))),
+    provide(core.sealForExecutorRef, (text, purpose) =>
+      sealForExecutor(parts.database, text, purpose).catch((error: unknown) => {
+        if (isMasonError(error, 'secret_unreadable')) return null
+        throw error
+      }),
+    ),
+    provide(core.mandateProblemRef, findMandateProblem),
     provide(core.runSubmissionRef, {
       async check(businessId, request) {
         checkRequestNames(request, parts.graph(), parts.models)
         if (request.webhook_url !== undefined)
           await parts.checkWebhookAddress(businessId, request.webhook_url, 'webhook_url')
       },
-      submit: parts.submit,
+      submit: (businessId, ...submission) => parts.runsOf(businessId).submit(...submission),
     }),
   ])
 
@@ -56,3 +71,16 @@ export const createWebhookCheck =
       throw createFieldsError({ pointer: `/${field}`, detail: 'this server sends no webhooks; omit it' })
     await check(businessId, url, field)
   }
+
+const refuse = (): never => {
+  throw new MasonError('not_found', 'this server has no client for other agents', {
+    remedy: 'run it with the feature that has one',
+  })
+}
+/** The agents of a run on a server without a feature for them: none. */
+export const noAgents: Agents = {
+  list: async () => [],
+  send: async () => refuse(),
+  wait: refuse,
+  read: refuse,
+}

@@ -1,5 +1,3 @@
-import { createRunAgents } from '../a2a/client/run-agents.ts'
-import { createAgentPushes } from '../a2a/push/agent-pushes.ts'
 import { ensureBusiness } from '../accounts/businesses.ts'
 import { createOperators } from '../accounts/operators.ts'
 import { createQuotas } from '../accounts/quotas.ts'
@@ -13,9 +11,9 @@ import { createIntake } from '../engine/runs/intake-batches.ts'
 import { createQueueCaps } from '../engine/runs/queue-caps.ts'
 import type { ServiceFactories } from '../engine/runs/run-services.ts'
 import type { RunEnd } from '../engine/runs/settlement.ts'
-import { pollJobNow } from '../engine/runs/waits.ts'
 import { startRunWorker } from '../engine/worker/start-worker.ts'
 import type { WorkerOptions } from '../engine/worker/worker.ts'
+import { runAgentsRef, secretsChangedRef } from '../features/core.ref.ts'
 import { createFileService } from '../files/run-files.ts'
 import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
 import { buildGraph } from '../graph/build.ts'
@@ -62,7 +60,7 @@ import { checkHealth } from './check-health.ts'
 import { type Closers, createClosers } from './closers.ts'
 import { loadAllParts } from './load-all-parts.ts'
 import { type ModelRetryDelays, openModels } from './open-models.ts'
-import { createWebhookCheck, openRuntimeFeatures } from './open-runtime-features.ts'
+import { createWebhookCheck, noAgents, openRuntimeFeatures } from './open-runtime-features.ts'
 import { createConsentApi, createPaymentsApi } from './payments-api.ts'
 
 /**
@@ -208,8 +206,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const { embedder } = layer
   const memoryParts = { database: workerDatabase, embedder, log, tracer, recall: config.recall }
   const similarityFor = createTextSimilarity(embedder)
-  const publicUrl = config.publicUrl ?? null
-  const outside = { egress, masterKeys: layer.masterKeys, scrubber, publicUrl }
+  const outside = { egress, masterKeys: layer.masterKeys, scrubber }
   const checkWebhookAddress = createWebhookCheck((ref) => features.find(ref))
   const features = await openRuntimeFeatures({
     database,
@@ -221,7 +218,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     graph: () => graph,
     models,
     checkWebhookAddress,
-    submit: (businessId, ...submission) => of(businessId).submit(...submission),
+    address: { origin: toIssuer(config), publicUrl: config.publicUrl ?? null },
+    runsOf: (businessId) => of(businessId),
   })
   for (const counter of await features.loadCounters()) metrics.addCounter(counter)
   /** The services of nodes and tools, made for each run; a new one of the core is a line here. */
@@ -237,7 +235,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     payments: (run, sql) => createRunPayments(sql, run, toIssuer(config), feed.publishPaymentWork),
     mandates: (run, sql) => createRunMandates(sql, run, toIssuer(config), feed.publishPaymentWork),
     http: (run, sql) => createHttpAccess(outside, sql, run.tenant),
-    agents: (run, sql) => createRunAgents(outside, sql, run.tenant),
+    agents: (run, sql) => features.find(runAgentsRef)?.(sql, run.tenant) ?? noAgents,
     memories: (run) => {
       const runModels = modelsFor(toCaller(run))
       return createRunMemories(
@@ -320,7 +318,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       tokens,
       operators,
       auditing,
-      outside,
+      masterKeys: layer.masterKeys,
+      afterSecrets: async (businessId) => features.find(secretsChangedRef)?.(businessId),
       clock,
       readBacklog,
       of,
@@ -337,13 +336,11 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
           },
         )
       const { startPayments } = await import('./payments.ts')
-      const parts = { database: payments, egress, queues, hints, clock, log, scrubber }
+      const parts = { database: payments, egress, queues, hints, clock, log, scrubber, features }
       const executor = await startPayments(config, parts)
       closers.add(() => executor.stop())
     },
     features,
-    agentPushes: createAgentPushes(database, layer.masterKeys, checkWebhookAddress),
-    receiveAgentPush: async (id) => void (await pollJobNow(database, id)),
     publicOrigin: toIssuer(config),
     consent: createConsentApi(database, config.publicUrl ?? null, feed.publishPaymentWork),
     health: () => checkHealth(database, queues),

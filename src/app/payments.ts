@@ -1,4 +1,5 @@
-import { createPaymentAgents } from '../a2a/client/payment-agents.ts'
+import { cardSigningRef, paymentAgentsRef } from '../features/core.ref.ts'
+import { type Features, openFeatures } from '../features/load-features.ts'
 import type { Config } from '../infra/config/config.ts'
 import { toIssuer } from '../infra/config/issuer.ts'
 import type { Database, RunKey } from '../infra/database/database.ts'
@@ -13,15 +14,19 @@ import { openPaymentMasterKeys } from '../infra/secrets/master-key-files.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import { createMetrics, type Metrics } from '../infra/telemetry/metrics.ts'
 import { decideConsent } from '../payments/consent/decide-consents.ts'
+import { createCardSigner } from '../payments/executor/card-signer.ts'
 import { type RunningExecutor, startExecutor } from '../payments/executor/start-executor.ts'
 import { openPaymentKeys } from '../payments/keys/payment-keys.ts'
 import { sealForExecutor } from '../payments/keys/sealed-texts.ts'
 import { createProviderOpener } from '../payments/providers/provider-rows.ts'
 import { createTrust } from '../payments/trust/trust.ts'
+import { MasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
+import type { PaymentAgents } from '../state/ports/payment-agents.ts'
 import type { HealthReport } from './api.ts'
 import { createClosers } from './closers.ts'
+import { featureSources } from './features.generated.ts'
 
 /** What an executor of payments works with. `database` is under its own role. */
 type ExecutorParts = {
@@ -34,6 +39,8 @@ type ExecutorParts = {
   clock: Clock
   log: Log
   scrubber: Scrubber
+  /** How it calls other agents, and signs agent cards. */
+  features: Pick<Features, 'find'>
 }
 
 /**
@@ -42,7 +49,7 @@ type ExecutorParts = {
  */
 export const startPayments = async (
   config: Config,
-  { database, egress, queues, hints, clock, log, scrubber }: ExecutorParts,
+  { database, egress, queues, hints, clock, log, scrubber, features }: ExecutorParts,
 ): Promise<RunningExecutor> => {
   const masterKeys = await openPaymentMasterKeys(config, (secret) => scrubber.add(secret))
   const { signingKey, agentJwk, agentKey, ...keys } = await openPaymentKeys(database, masterKeys)
@@ -58,7 +65,8 @@ export const startPayments = async (
   }
   const consents = { database, signer, wake, publicUrl: config.publicUrl ?? null }
   const trust = createTrust(database)
-  const agents = createPaymentAgents({ egress, unseal }, database)
+  const agents = features.find(paymentAgentsRef)?.({ egress, unseal }, database) ?? noPaymentAgents
+  const signNextCard = features.find(cardSigningRef)
   const services = {
     database,
     trust,
@@ -69,12 +77,30 @@ export const startPayments = async (
     agentKey,
     wake,
     decideConsent: () => decideConsent(consents),
+    ...(signNextCard && { signCard: () => signNextCard(database, createCardSigner(signer), log) }),
     audience: toIssuer(config),
     clock,
     log,
   }
   // PGlite is one session, and a look for work is three statements
   return startExecutor(services, { hints, ...(testOnly && { idleMs: 500 }) })
+}
+
+/** The features of an executor that is a process of its own: what it calls agents with, and signs their cards. */
+export const openExecutorFeatures = (): Promise<Features> =>
+  openFeatures(featureSources, [], [paymentAgentsRef, cardSigningRef])
+
+const refuse = (): never => {
+  throw new MasonError('effect_unknown', 'this server has no client for other agents', {
+    remedy: 'run `mason payments` with the feature that has one',
+  })
+}
+/** The agents of the executor on a server without a feature for them: none. */
+const noPaymentAgents: PaymentAgents = {
+  find: async () => null,
+  send: async () => refuse(),
+  lookup: async () => refuse(),
+  readTask: async () => refuse(),
 }
 
 /** The executor as a process of its own. `close` lets what is being sent end, within `timeoutMs`. */
@@ -114,7 +140,8 @@ export const openExecutor = async (
     closers.add(async () => queues?.close())
     const hints = redis && (await openHints(redis))
     closers.add(async () => hints?.close())
-    const parts = { database, egress, queues, hints, clock: systemClock, log, scrubber }
+    const features = await openExecutorFeatures()
+    const parts = { database, egress, queues, hints, clock: systemClock, log, scrubber, features }
     const executor = await startPayments(config, parts)
     closers.add(() => executor.stop())
     return {

@@ -1,10 +1,13 @@
 import type { Admission } from '../engine/runs/admission.ts'
+import type { BusinessRuns } from '../engine/runs/business-runs.ts'
 import type { Database } from '../infra/database/database.ts'
 import type { Egress } from '../infra/egress/egress-port.ts'
-import type { SealedText } from '../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
+import type { Agents } from '../state/ports/agents.ts'
 import type { Log } from '../state/ports/log.ts'
+import type { PaymentAgents } from '../state/ports/payment-agents.ts'
+import type { Sql } from '../state/ports/sql.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
 import type { JobData } from '../state/run-request.ts'
 import type { Json } from '../state/runtime-state.ts'
@@ -35,8 +38,30 @@ export type RunSubmission = {
 /** See `RunSubmission`. */
 export const runSubmissionRef = defineRef<RunSubmission>('core.run-submission')
 
+/** The runs of a business, for a feature that serves them by a protocol of its own. */
+export const businessRunsRef = defineRef<(businessId: string) => BusinessRuns>('core.business-runs')
+/** Has the waits for a job of this name polled at once; the same for a name that nothing waits for. */
+export const jobPollRef = defineRef<(refId: string) => Promise<void>>('core.job-poll')
+
+/** Where others reach this server: `origin` always, with the path that a proxy has it under; `publicUrl` where it is set. */
+export type ServerAddress = { origin: string; publicUrl: string | null }
+/** See `ServerAddress`. */
+export const serverAddressRef = defineRef<ServerAddress>('core.server-address')
+
+/** Seals a text for the executor of payments alone; null: no executor has started yet. */
+export type SealForExecutor = (text: string, purpose: string) => Promise<string | null>
+/** See `SealForExecutor`. */
+export const sealForExecutorRef = defineRef<SealForExecutor>('core.seal-for-executor')
+
+/** What is wrong with the mandates in the data of a message, to follow the name of the data; null: nothing. */
+export type FindDataProblem = (data: unknown) => string | null
+/** See `FindDataProblem`. */
+export const mandateProblemRef = defineRef<FindDataProblem>('core.mandate-problem')
+
 /** A message to another agent, as a claim of it has it. */
 export type PushedMessage = {
+  tenant: string
+  push_id: string
   type: string
   webhook_id: string
   run_id: string | null
@@ -45,23 +70,44 @@ export type PushedMessage = {
   result: { error: { message: string } | null } | null
   question: string | null
 }
-/** The row with the address, protocol and credentials of a push to another agent. */
-export type PushTarget = SealedText & { push_id: string; protocol: '1.0' | '0.3' }
-/** How messages to other agents look on the wire. */
-export type PushFormat = {
-  toBody(message: PushedMessage & { push: PushTarget }): string
-  /** Beside those of every webhook. Throws `secret_unreadable`. */
-  toHeaders(
-    businessId: string,
-    push: PushTarget,
-    keys: MasterKeys,
-    addSecret: (secret: string) => void,
-  ): Record<string, string>
-}
-/** See `PushFormat`. */
-export const pushFormatRef = defineRef<PushFormat>('core.push-format')
+/** A message as another agent gets it: the headers are beside those of every webhook. Throws `secret_unreadable`. */
+export type RenderPush = (
+  message: PushedMessage,
+) => Promise<{ body: string; headers: Record<string, string> }>
+/** A feature provides it. Without one, no such message can be sent. */
+export const renderPushRef = defineRef<RenderPush>('core.render-push')
 
 /** Throws `invalid_request`, with a pointer to `field`, for an address that a business must not have called. */
 export type CheckWebhookAddress = (businessId: string, url: string, field: string) => Promise<void>
 /** A feature provides it. Without one, requests with addresses for webhooks are refused. */
 export const webhookAddressRef = defineRef<CheckWebhookAddress>('core.webhook-address')
+
+/** How one run calls other agents. */
+export type OpenRunAgents = (sql: Sql, businessId: string) => Agents
+/** A feature provides it. Without one, runs have no agents. */
+export const runAgentsRef = defineRef<OpenRunAgents>('core.run-agents')
+
+/** How the executor of payments calls other agents: it has no master key, and opens headers that were sealed to it. */
+export type OpenPaymentAgents = (
+  options: { egress: Egress; unseal(sealed: string, purpose: string): Promise<string> },
+  sql: Sql,
+) => PaymentAgents
+/** A feature provides it. Without one, nothing is paid by agents. */
+export const paymentAgentsRef = defineRef<OpenPaymentAgents>('core.payment-agents')
+
+/** Signs the next agent card that waits for it, by the executor's key of receipts. False: none does. */
+export type SignNextCard = (
+  database: Database,
+  signer: {
+    issuer: string
+    sign(card: Record<string, unknown>): Promise<{ protected: string; signature: string }>
+  },
+  log: Log,
+) => Promise<boolean>
+/** A feature provides it. */
+export const cardSigningRef = defineRef<SignNextCard>('core.card-signing')
+
+/** Follows a change of the secrets of a business. */
+export type SecretsChanged = (businessId: string) => Promise<void>
+/** A feature provides it, where it keeps what was made of secrets. */
+export const secretsChangedRef = defineRef<SecretsChanged>('core.secrets-changed')

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import type { Sweep } from '../engine/sessions/retention-sweep.ts'
 import type { AnyNode, AnyTool } from '../graph/definitions.ts'
+import type { SealedTable } from '../infra/secrets/key-rotation.ts'
 import type { App, RouteServer } from '../routes/route.ts'
 import type { FeatureServices } from '../state/ports/services.ts'
 import type { Sql } from '../state/ports/sql.ts'
@@ -9,10 +10,13 @@ import type { Sql } from '../state/ports/sql.ts'
 /** The contract of features: docs/features.md. A feature is a folder; each of its files defines one thing, by its suffix. */
 
 /** Names what one service provides, with its type, so that a file can use it without importing the service. */
-export type Ref<Value> = { readonly id: string; readonly type?: Value }
+export type Ref<Value> = { readonly id: string; readonly type?: Value; readonly isOptional?: true }
 
 /** A handle; its id is that of the feature, a dot and a name, and the same everywhere. */
 export const defineRef = <Value>(id: string): Ref<Value> => ({ id })
+
+/** The handle in `needs` of a file that also works without it: null where nothing provides it. */
+export const optional = <Value>({ id }: Ref<Value>): Ref<Value | null> => ({ id, isOptional: true })
 
 /** What a file uses, by names of its own. */
 export type Needs = Readonly<Record<string, Ref<unknown>>>
@@ -23,7 +27,13 @@ export type Needed<Given extends Needs> = {
 }
 
 /** `feature.ts`: the id, which is the name of the folder and permanent, and the tables that only this feature writes. */
-export type FeatureDefinition = { kind: 'feature'; id: string; tables: readonly string[] }
+export type FeatureDefinition = {
+  kind: 'feature'
+  id: string
+  tables: readonly string[]
+  /** Those of them that have secrets under the master key. */
+  sealed?: readonly SealedTable[]
+}
 
 /** `*.service.ts`: made once in each process, after what it needs. */
 export type ServiceDefinition<Given extends Needs = Needs, Value = unknown> = {

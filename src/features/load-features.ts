@@ -121,7 +121,10 @@ const throwMissing = (file: string, id: string): never => {
 
 const resolveNeeds = (file: string, needs: Needs, read: Reader): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(needs).map(([name, { id }]) => [name, read(id) ?? throwMissing(file, id)]),
+    Object.entries(needs).map(([name, { id, isOptional }]) => [
+      name,
+      read(id) ?? (isOptional ? null : throwMissing(file, id)),
+    ]),
   )
 
 /** A value that the core provides. */
@@ -129,8 +132,12 @@ export type Provided = readonly [ref: Ref<unknown>, value: unknown]
 /** `value` under its handle. */
 export const provide = <Value>(ref: Ref<Value>, value: NoInfer<Value>): Provided => [ref, value]
 
-/** Starts each service after what it needs. Throws for a circle, and for a handle that is not provided, or twice. */
-const startServices = (services: readonly Loaded<'service'>[], core: readonly Provided[]) => {
+/** Starts the services of these ids, each after what it needs. Throws for a circle, and for a handle that is not provided, or twice. */
+const startServices = (
+  services: readonly Loaded<'service'>[],
+  core: readonly Provided[],
+  ids: readonly string[],
+) => {
   const values = new Map(core.map(([ref, value]) => [ref.id, value]))
   const byId = new Map<string, Loaded<'service'>>()
   for (const service of services) {
@@ -156,7 +163,7 @@ const startServices = (services: readonly Loaded<'service'>[], core: readonly Pr
     for (const ref of Object.values(definition.needs)) start(ref.id, [...users, file])
     values.set(id, definition.start(resolveNeeds(file, definition.needs, (need) => values.get(need))))
   }
-  for (const { definition } of services) start(definition.provides.id, [])
+  for (const id of ids) start(id, [])
   return values
 }
 
@@ -183,10 +190,20 @@ const loadRunServices = async (
   return Object.fromEntries(services) as RunServices
 }
 
-/** The features of one process, with their services started. */
-export const openFeatures = async (sources: readonly FeatureSource[], core: readonly Provided[]) => {
+/** The features of one process, with their services started: all, or only these and what they need. */
+export const openFeatures = async (
+  sources: readonly FeatureSource[],
+  core: readonly Provided[],
+  only?: readonly Ref<unknown>[],
+) => {
   await loadFeatures(sources)
-  const values = startServices(await loadKind(sources, 'service'), core)
+  const services = await loadKind(sources, 'service')
+  const wanted = only ?? services.map(({ definition }) => definition.provides)
+  const values = startServices(
+    services,
+    core,
+    wanted.map(({ id }) => id),
+  )
   const read: Reader = (id) => values.get(id)
   const find = <Value>({ id }: Ref<Value>): Value | null => (read(id) as Value | undefined) ?? null
   return {

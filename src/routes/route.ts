@@ -1,8 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify'
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  RawServerDefault,
+} from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { ZodType } from 'zod'
 import type { TokenRole } from '../accounts/account-schemas.ts'
+import type { RunEntry } from '../state/ports/tracer.ts'
 import type { ProblemCode } from './problems.ts'
 
 /**
@@ -78,7 +85,22 @@ export type App = FastifyInstance<
   ZodTypeProvider
 >
 
-/** What a route knows of the server: the signal aborts when the client disconnects or the server closes. */
+/** What a route knows of the server. */
 export type RouteServer = {
-  open: { abortSignal(response: ServerResponse): { signal: AbortSignal; release(): void } }
+  open: {
+    /** Aborts when the client disconnects or the server closes. Call `release` when the work is done. */
+    abortSignal(response: ServerResponse): { signal: AbortSignal; release(): void }
+    /** Whether the server is closing. */
+    readonly closing: boolean
+  }
+  /** The business that the path of a request names. Throws `forbidden` for another one than the caller's. */
+  readBusinessId(request: FastifyRequest, named: { business_id: string }): string
+  /** The caller of a request: the id of its token, else the kind of caller that it is. */
+  nameCaller(request: FastifyRequest): string
+  /** Where a run that a request starts came from, for its trace. */
+  toEntry(request: FastifyRequest, reply: FastifyReply): RunEntry
+  /** Sends the problem of an error, for a route whose error handler has no other answer. */
+  sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void
+  /** Sends server-sent events that are formatted, until they end, the client disconnects or the server closes. */
+  sendTexts(reply: FastifyReply, events: (signal: AbortSignal) => AsyncIterable<string>): Promise<void>
 }

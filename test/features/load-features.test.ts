@@ -10,6 +10,7 @@ import {
   defineRoutes,
   defineRunService,
   defineService,
+  optional,
 } from '../../src/features/definitions.ts'
 import {
   type FeatureSource,
@@ -55,6 +56,42 @@ describe('the features of a process', () => {
       folder('b', { 'b.service.ts': needing(bRef, greetingRef) }),
     )
     expect(features.get(aRef)).toBe('hello!!')
+  })
+
+  test('get null for what they need only where it is there', async () => {
+    const asking = defineService({
+      provides: aRef,
+      needs: { there: optional(greetingRef), absent: optional(bRef) },
+      start: ({ there, absent }) => `${there} ${absent}`,
+    })
+    expect((await open(folder('a', { 'a.service.ts': asking }))).get(aRef)).toBe('hello null')
+    const both = await open(
+      folder('a', { 'a.service.ts': asking }),
+      folder('b', { 'b.service.ts': needing(bRef, greetingRef) }),
+    )
+    expect(both.get(aRef)).toBe('hello hello!')
+  })
+
+  test('start only the services that a process names, and what these need', async () => {
+    const started: string[] = []
+    const noting = (provides: typeof aRef, needs: Record<string, typeof aRef>) =>
+      defineService({
+        provides,
+        needs,
+        start() {
+          started.push(provides.id)
+          return ''
+        },
+      })
+    const [cRef, dRef] = [defineRef<string>('c.text'), defineRef<string>('d.text')]
+    const source = folder('a', {
+      'a.service.ts': noting(aRef, { bRef }),
+      'b.service.ts': noting(bRef, {}),
+      'c.service.ts': noting(cRef, { dRef }),
+    })
+    const features = await openFeatures([source], [], [aRef])
+    expect(started).toEqual(['b.text', 'a.text'])
+    expect(features.find(cRef)).toBeNull()
   })
 
   test('load no file but those that are asked for', async () => {

@@ -2,12 +2,14 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { AgentCard, verifyAgentCardSignature } from '@a2a-js/sdk'
 import { flattenedVerify } from 'jose'
 import { describe, expect, onTestFinished } from 'vitest'
+import { agentCardsRef } from '../../src/features/a2a/a2a.ref.ts'
+import { signNextCard } from '../../src/features/a2a/server/card-signatures.ts'
 import { webhooksRef } from '../../src/features/webhooks/webhooks.ref.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
-import { signNextCard } from '../../src/payments/executor/card-signatures.ts'
+import { createCardSigner } from '../../src/payments/executor/card-signer.ts'
 import { openPaymentKeys } from '../../src/payments/keys/payment-keys.ts'
-import { toCanonicalJson } from '../../src/payments/mandates/tokens/canonical-json.ts'
+import { toCanonicalJson } from '../../src/state/text/canonical-json.ts'
 import { openPeer, openPeer03, type Peer } from '../support/a2a-peers.ts'
 import { unique } from '../support/backend.ts'
 import type { TestServer } from '../support/http.ts'
@@ -27,12 +29,14 @@ const ap2OfSamples = 'https://github.com/google-agentic-commerce/ap2/v1'
 const test = runtimeTest
   .extend('merchant', { scope: 'file' }, async ({ runtime }) => {
     const business = unique('merchant')
-    await runtime.admin.agentCards.put(business, { ...card, version: '1.0.0', roles: ['merchant'] })
+    await runtime.features
+      .get(agentCardsRef)
+      .put(business, { ...card, version: '1.0.0', roles: ['merchant'] })
     return business
   })
   .extend('shop', { scope: 'file' }, async ({ runtime }) => {
     const business = unique('shop')
-    await runtime.admin.agentCards.put(business, { ...card, version: '1.0.0', roles: [] })
+    await runtime.features.get(agentCardsRef).put(business, { ...card, version: '1.0.0', roles: [] })
     return business
   })
   .extend(
@@ -654,11 +658,11 @@ describe('the agent card', () => {
     const path = `/a2a/agents/${business}/.well-known/agent-card.json`
     const read = async (version: string) =>
       (await server.call('GET', path, { headers: { 'a2a-version': version } })).body
-    const sign = () => signNextCard(executorDatabase, signer, silentLog)
+    const sign = () => signNextCard(executorDatabase, createCardSigner(signer), silentLog)
     const jwks = (await server.call('GET', '/.well-known/ap2-jwks.json')).body.keys
     const findKey = (kid: string) => jwks.find((key: { kid: string }) => key.kid === kid)
     for (const name of ['First', 'Second']) {
-      await runtime.admin.agentCards.put(business, { ...card, name, version: '1.0.0', roles: [] })
+      await runtime.features.get(agentCardsRef).put(business, { ...card, name, version: '1.0.0', roles: [] })
       expect((await read('1.0')).signatures ?? []).toEqual([])
       while (await sign());
       const signed = await read('1.0')
@@ -676,9 +680,9 @@ describe('the agent card', () => {
       '1.0': '{"vct":"mandate.payment.1"}',
       '0.3': JSON.stringify({ ...card, supportedInterfaces: [{ url: 'https://x' }] }),
     }
-    await runtime.admin.agentCards.sign(business, mandate)
+    await runtime.features.get(agentCardsRef).sign(business, mandate)
     while (await sign());
-    expect((await runtime.admin.agentCards.read(business))?.signatures).toEqual({})
+    expect((await runtime.features.get(agentCardsRef).read(business))?.signatures).toEqual({})
   })
 
   test('is in both versions, with the extension of AP2 where the agent has a role', async ({
@@ -731,7 +735,7 @@ describe('the agent card', () => {
   test('is not sent again to who has it', async ({ server, runtime }) => {
     const business = unique('cached')
     const put = (name: string) =>
-      runtime.admin.agentCards.put(business, { ...card, name, version: '1.0.0', roles: [] })
+      runtime.features.get(agentCardsRef).put(business, { ...card, name, version: '1.0.0', roles: [] })
     const read = async (headers: Record<string, string> = {}) => {
       const path = `/a2a/agents/${business}/.well-known/agent-card.json`
       const { status, text, headers: got } = await server.call('GET', path, { headers })

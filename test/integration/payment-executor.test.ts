@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect } from 'vitest'
 import { closeWaits, startWaits } from '../../src/engine/runs/waits.ts'
+import { signNextCard } from '../../src/features/a2a/server/card-signatures.ts'
 import { queryOne, type RunKey } from '../../src/infra/database/database.ts'
 import { loginRoles } from '../../src/infra/database/login-roles.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
@@ -10,7 +11,7 @@ import { newPaymentId } from '../../src/infra/lib/ids.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { openHints, paymentWorkChannel } from '../../src/infra/queue/hints.ts'
-import { signNextCard } from '../../src/payments/executor/card-signatures.ts'
+import { createCardSigner } from '../../src/payments/executor/card-signer.ts'
 import type { ExecutorStep } from '../../src/payments/executor/executor-services.ts'
 import { createPaymentExecutor } from '../../src/payments/executor/payment-executor.ts'
 import { startExecutor } from '../../src/payments/executor/start-executor.ts'
@@ -1139,7 +1140,7 @@ describe('the loops of an executor', () => {
         payload,
       ])
     }
-    for (const _ of payloads) await signNextCard(executor, shop.services.signer, silentLog)
+    for (const _ of payloads) await signNextCard(executor, createCardSigner(shop.services.signer), silentLog)
     const { rows } = await database.query<{ signatures: object }>(
       'SELECT signatures FROM agent_cards WHERE tenant = ANY ($1) ORDER BY array_position($1, tenant)',
       [tenants],

@@ -2,6 +2,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect } from 'vitest'
+import { featureSources } from '../../src/app/features.generated.ts'
+import { loadFeatures } from '../../src/features/load-features.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { queryOne } from '../../src/infra/database/database.ts'
 import {
@@ -10,7 +12,7 @@ import {
   type SealedText,
   sealText,
 } from '../../src/infra/secrets/envelope.ts'
-import { rewrapRows } from '../../src/infra/secrets/key-rotation.ts'
+import { coreSealedTables, rewrapRows } from '../../src/infra/secrets/key-rotation.ts'
 import { createMasterKeys, type MasterKeys } from '../../src/infra/secrets/master-keys.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { test } from '../support/integration-test.ts'
@@ -114,6 +116,18 @@ describe('a stored secret', () => {
 })
 
 describe('a rotation', () => {
+  test('knows each table that has sealed rows', async ({ database }) => {
+    const features = await loadFeatures(featureSources)
+    const ofFeatures = features.flatMap(({ definition }) => definition.sealed ?? [])
+    // those that this login may read: what the executor seals for itself is not among them
+    const { rows } = await database.query<{ name: string }>(
+      `SELECT table_name AS name FROM information_schema.columns WHERE column_name = 'wrapped_key' ORDER BY table_name`,
+      [],
+    )
+    const known = [...coreSealedTables, ...ofFeatures]
+    expect(rows.map(({ name }) => name)).toEqual(known.map(({ name }) => name).sort())
+  })
+
   test('rewraps every row and nothing else, and a second one finds nothing to do', async () => {
     for (let n = 0; n < 103; n++) await addKey(`key_${n}`, `secret-${n}`)
     await addEndpoint('end_1', '{"x-key":"hidden"}')

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect } from 'vitest'
-import { ap2Uris } from '../../src/accounts/ap2.ts'
+import { agentCardsRef } from '../../src/features/a2a/a2a.ref.ts'
+import { ap2Uris } from '../../src/features/a2a/client/ap2.ts'
 import { intentMandateSchema } from '../../src/payments/mandates/v1/types.ts'
 import { readBy } from '../../src/payments/mandates/violations.ts'
 import { readReplyParts } from '../../src/payments/runs/reply-parts.ts'
@@ -24,7 +25,7 @@ const test = runtimeTest
   .extend('clients', { scope: 'file' }, async ({ runtime, server, model }) => {
     const business = unique('merchant')
     const skills = [{ id: 'search_catalog', name: 'Search', description: 'Finds products', tags: ['shop'] }]
-    await runtime.admin.agentCards.put(business, {
+    await runtime.features.get(agentCardsRef).put(business, {
       ...{ name: 'Coffee shop', description: 'Sells coffee makers', skills, version: '1.0.0' },
       roles: ['merchant'],
     })

@@ -1,5 +1,4 @@
 import { expect, onTestFinished } from 'vitest'
-import { toPushBody, toPushHeaders } from '../../src/a2a/push/agent-pushes.ts'
 import { ensureBusiness } from '../../src/accounts/businesses.ts'
 import {
   claimDeliveries,
@@ -48,7 +47,7 @@ const startSender = (database: Database, timeoutMs: number) => {
     egress,
     masterKeys: createMasterKeys(baseConfig.masterKey),
     scrubber: { add() {} },
-    pushFormat: { toBody: toPushBody, toHeaders: toPushHeaders },
+    renderPush: null,
     log: silentLog,
     timeoutMs,
   })

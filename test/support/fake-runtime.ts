@@ -296,7 +296,6 @@ export const createFakeRuntime = (): FakeRuntime => {
     },
     consent: { passkeys: {} } as unknown as Runtime['consent'],
     intake: {} as unknown as Runtime['intake'],
-    receiveAgentPush: async () => undefined,
     countRequest: async () => undefined,
     checkBudgets: async () => undefined,
     payments: {
@@ -318,7 +317,6 @@ export const createFakeRuntime = (): FakeRuntime => {
       get: () => ({}) as never,
       addRoutes: (app, server) => addFeatureRoutes(featureSources, app, server, () => ({})),
     },
-    agentPushes: {} as Runtime['agentPushes'],
     publicOrigin: 'http://localhost:8080',
     admin: {
       ...{ tokens: {}, users: {} },

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import { startPayments } from '../../src/app/payments.ts'
+import { openExecutorFeatures, startPayments } from '../../src/app/payments.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { openEgress } from '../../src/infra/egress/egress.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
@@ -35,7 +35,7 @@ export const offerText = (offer: ConsentRequest): string =>
   offer.version === '0.1' ? offer.cart : offer.checkout
 
 /** Starts the executor of payments as `mason payments` does, in this process. */
-const startTestExecutor = (backend: Backend, database: Database, clock: Clock, hints: Hints | null) =>
+const startTestExecutor = async (backend: Backend, database: Database, clock: Clock, hints: Hints | null) =>
   startPayments(
     { ...backend.config, publicUrl: site.origin, paymentKey: randomBytes(32).toString('base64') },
     {
@@ -46,6 +46,7 @@ const startTestExecutor = (backend: Backend, database: Database, clock: Clock, h
       clock,
       log: silentLog,
       scrubber: createScrubber(),
+      features: await openExecutorFeatures(),
     },
   )
 

@@ -1,8 +1,15 @@
+import { loadFeatures } from '../../features/load-features.ts'
 import { type Config, type Environment, inspectConfig, readConfig } from '../../infra/config/config.ts'
 import { masterKeyCommand } from '../../infra/config/settings.ts'
 import type { Database } from '../../infra/database/database.ts'
 import { openDatabases } from '../../infra/database/open-database.ts'
-import { type KeyRotation, paymentTables, rewrapRows } from '../../infra/secrets/key-rotation.ts'
+import {
+  coreSealedTables,
+  type KeyRotation,
+  paymentTables,
+  rewrapRows,
+  type SealedTable,
+} from '../../infra/secrets/key-rotation.ts'
 import {
   beginKeyRotation,
   endKeyRotation,
@@ -15,6 +22,7 @@ import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import { addSettingSecrets } from '../../infra/secrets/setting-secrets.ts'
 import { replacePairs } from '../../payments/keys/payment-keys.ts'
+import { featureSources } from '../features.generated.ts'
 import { describeDatabase } from './banner.ts'
 import { resolveCommandName } from './command-name.ts'
 import { exitCodes } from './errors.ts'
@@ -89,7 +97,7 @@ const rotate = async (
   const begun = dataDir === null ? null : await beginKeyRotation(dataDir, files)
   const keys = await scope.openKeys()
   const replaced = scope.tables ? await replacePairs(database, keys) : 0
-  const rotation = await rewrapRows(database, keys, signal, scope.tables)
+  const rotation = await rewrapRows(database, keys, signal, scope.tables ?? (await listSealedTables()))
   const { name } = keys.current()
   const ok = rotation.unreadable.length === 0 && rotation.settled
   const report = (head: string, ...next: string[]) => ({
@@ -114,6 +122,12 @@ const rotate = async (
   await syncDatabaseFiles(whole, dataDir)
   await endKeyRotation(dataDir, files)
   return report(head, `the previous ${what} key was removed; keep it with backups that were made under it`)
+}
+
+/** What is under the master key, also of features. */
+const listSealedTables = async (): Promise<SealedTable[]> => {
+  const features = await loadFeatures(featureSources)
+  return [...coreSealedTables, ...features.flatMap(({ definition }) => definition.sealed ?? [])]
 }
 
 const listNextSteps = (config: Config, what: SealingScope['name']): string[] => {

@@ -4,16 +4,13 @@ import { defaultBodyMemoryMb } from '../../infra/config/settings.ts'
 import { toPackagePath } from '../../infra/lib/package-path.ts'
 import type { App } from '../../routes/route.ts'
 import type { Runtime } from '../api.ts'
-import { a2aRoutes } from './a2a.routes.ts'
 import { accountsRoutes } from './admin/accounts.routes.ts'
-import { agentCardsRoutes } from './admin/agent-cards.routes.ts'
 import { auditRoutes } from './admin/audit.routes.ts'
 import { operationsRoutes } from './admin/operations.routes.ts'
 import { adminPaymentsRoutes } from './admin/payments.routes.ts'
 import { providersRoutes } from './admin/providers.routes.ts'
 import { registryRoutes } from './admin/registry.routes.ts'
 import { rejectedJobsRoutes } from './admin/rejected-jobs.routes.ts'
-import { remoteAgentsRoutes } from './admin/remote-agents.routes.ts'
 import { scenariosRoutes } from './admin/scenarios.routes.ts'
 import { trustRoutes } from './admin/trust.routes.ts'
 import { usageRoutes } from './admin/usage.routes.ts'
@@ -50,6 +47,7 @@ import { readRequestId } from './plumbing/request-id.ts'
 import { allowOrigins, sendSecurityHeaders } from './plumbing/response-headers.ts'
 import type { ServerContext } from './plumbing/server-context.ts'
 import { createSignIn } from './plumbing/sign-in.ts'
+import { createRouteServer } from './route-server.ts'
 import { runEventsRoutes } from './run-events.routes.ts'
 import { runsRoutes } from './runs.routes.ts'
 import { sessionsRoutes } from './sessions.routes.ts'
@@ -101,7 +99,13 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   const open = createOpenResponses()
   const { metrics } = runtime
   metrics.onScrape(() => metrics.streams(open.streams))
-  const server: ServerContext = { runtime, open, keepAliveMs, maxWaitMs }
+  const server: ServerContext = {
+    ...createRouteServer(open, keepAliveMs),
+    runtime,
+    open,
+    keepAliveMs,
+    maxWaitMs,
+  }
   const base = new URL(runtime.publicOrigin).pathname.replace(/\/$/, '')
   const app = createServer(options.logger, base, options.trustedProxies ?? [])
 
@@ -134,9 +138,6 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   paymentsRoutes(app, server)
   consentRoutes(app, server)
   openMandateRoutes(app, server)
-  a2aRoutes(app, server)
-  agentCardsRoutes(app, server)
-  remoteAgentsRoutes(app, server)
   accountsRoutes(app, server)
   auditRoutes(app, server)
   rejectedJobsRoutes(app, server)

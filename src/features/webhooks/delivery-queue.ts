@@ -1,7 +1,6 @@
 import type { Database } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { Json } from '../../state/runtime-state.ts'
-import type { PushTarget } from '../core.ref.ts'
 
 /** How many messages are in flight at most: in one process, for one business, and to one host of it. */
 export const deliveryLimits = { process: 256, business: 32, host: 8 }
@@ -37,7 +36,7 @@ export type DeliveryClaim = {
   expires_at: Date | null
   effect_error: string | null
   /** It goes to another agent, in place of the product. */
-  push: PushTarget | null
+  push_id: string | null
 }
 
 const open = `status IN ('pending', 'sending')`
@@ -77,26 +76,20 @@ const claimStatement = `
     floor(extract(epoch FROM clock_timestamp()))::int AS now_s, COALESCE(s.allow_private, false) AS allow_private,
     m.run_id, r.session_id, r.turn, q.user_id, r.finish_reason, r.created_at AS run_created_at, r.ended_at AS run_ended_at, q.metadata,
     CASE WHEN m.type = 'run.failed' THEN o.result END AS result, i.question, COALESCE(i.expires_at, c.expires_at) AS expires_at,
-    e.error AS effect_error, m.push_id, p.protocol, p.master_key, p.wrapped_key, p.sealed_secrets AS sealed
+    e.error AS effect_error, m.push_id
   FROM mine m LEFT JOIN webhook_settings s USING (tenant)
   LEFT JOIN runs r ON r.tenant = m.tenant AND r.run_id = m.run_id
   LEFT JOIN run_requests q ON q.tenant = m.tenant AND q.run_id = m.run_id
   LEFT JOIN run_results o ON o.tenant = m.tenant AND o.run_id = m.run_id
   LEFT JOIN input_requests i ON i.tenant = m.tenant AND i.request_id = m.request_id
   LEFT JOIN consents c ON c.tenant = m.tenant AND c.payment_id = m.request_id
-  LEFT JOIN effects e ON e.tenant = m.tenant AND e.effect_id = m.request_id
-  LEFT JOIN agent_pushes p ON p.push_id = m.push_id`
+  LEFT JOIN effects e ON e.tenant = m.tenant AND e.effect_id = m.request_id`
 
 /** Takes at most `max` messages that are due; this worker sends them at once. */
 export const claimDeliveries = async (sql: Sql, max: number): Promise<DeliveryClaim[]> => {
-  const { rows } = await sql.query<DeliveryRow>(claimStatement, [max])
-  return rows.map(({ push_id, protocol, master_key, wrapped_key, sealed, ...claim }) => ({
-    ...claim,
-    push: push_id === null ? null : { push_id, protocol, master_key, wrapped_key, sealed },
-  }))
+  const { rows } = await sql.query<DeliveryClaim>(claimStatement, [max])
+  return rows
 }
-
-type DeliveryRow = Omit<DeliveryClaim, 'push'> & Omit<PushTarget, 'push_id'> & { push_id: string | null }
 
 /** What became of an attempt. `gone`: the address takes no messages any more. */
 export type DeliveryOutcome = { status: number | null } & (

@@ -2,11 +2,11 @@ import {
   egressRef,
   logRef,
   masterKeysRef,
-  pushFormatRef,
+  renderPushRef,
   scrubberRef,
   workerDatabaseRef,
 } from '../core.ref.ts'
-import { defineService } from '../definitions.ts'
+import { defineService, optional } from '../definitions.ts'
 import { createWebhookSender } from './webhook-sender.ts'
 import { webhookSenderRef } from './webhooks.ref.ts'
 
@@ -17,7 +17,7 @@ export default defineService({
     egress: egressRef,
     masterKeys: masterKeysRef,
     scrubber: scrubberRef,
-    pushFormat: pushFormatRef,
+    renderPush: optional(renderPushRef),
     log: logRef,
   },
   start: createWebhookSender,

@@ -5,10 +5,10 @@ import { settlesWithin } from '../../infra/lib/timeouts.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import { openDeadline } from '../../state/deadline.ts'
-import { isMasonError, toErrorMessage } from '../../state/errors.ts'
+import { isMasonError, MasonError, toErrorMessage } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import { cutText } from '../../state/text/cut-text.ts'
-import type { PushFormat } from '../core.ref.ts'
+import type { RenderPush } from '../core.ref.ts'
 import {
   claimDeliveries,
   type DeliveryClaim,
@@ -25,7 +25,8 @@ export type WebhookSenderOptions = {
   egress: Egress
   masterKeys: MasterKeys
   scrubber: Pick<Scrubber, 'add'>
-  pushFormat: PushFormat
+  /** Renders messages to other agents; null: there are no such. */
+  renderPush: RenderPush | null
   log: Log
   /** Of one attempt; at most half of the time for which a message is claimed. */
   timeoutMs?: number
@@ -37,7 +38,7 @@ const stopTimeoutMs = 2000
 const maxTextChars = 1000
 
 /** The body of a message, the same bytes at every attempt. Times are ISO 8601 in UTC. */
-const toWebhookBody = (claim: DeliveryClaim): string => {
+const toWebhookBody = (claim: Omit<DeliveryClaim, 'push_id'>): string => {
   const { type, run_id, result, question, request_id, expires_at } = claim
   const isConsent = type === 'run.consent_required'
   const isOperator = type === 'run.operator_required'
@@ -81,24 +82,28 @@ const toOutcome = (status: number): DeliveryOutcome => {
  * between sending and recording leaves a message that another one sends again.
  */
 export const createWebhookSender = (options: WebhookSenderOptions) => {
-  const { database, egress, pushFormat, log, timeoutMs = 15_000 } = options
+  const { database, egress, log, timeoutMs = 15_000 } = options
   const counts = { delivered: 0, failed: 0, dead: 0 }
   let hasBegun = false
   const inFlight = new Set<Promise<void>>()
   const closing = new AbortController()
   setMaxListeners(deliveryLimits.process, closing.signal)
 
+  const toMessage = async ({ push_id, ...claim }: DeliveryClaim) => {
+    if (push_id === null) return { body: toWebhookBody(claim), headers: {} }
+    if (options.renderPush) return options.renderPush({ ...claim, push_id })
+    throw new MasonError('not_found', 'this server sends no messages to other agents')
+  }
+
   const post = async (claim: DeliveryClaim, secrets: Promise<string[]>): Promise<DeliveryOutcome> => {
     using deadline = openDeadline(timeoutMs, closing.signal)
     try {
-      const { push } = claim
-      const body = push ? pushFormat.toBody({ ...claim, push }) : toWebhookBody(claim)
-      const add = (secret: string): void => options.scrubber.add(secret)
+      const { body, headers } = await toMessage(claim)
       const response = await egress.request(claim.url, {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
-          ...(push && pushFormat.toHeaders(claim.tenant, push, options.masterKeys, add)),
+          ...headers,
           ...signWebhook({ id: claim.webhook_id, timestamp: claim.now_s, body }, await secrets),
         },
         body,

@@ -23,28 +23,17 @@ type SealedRow = {
 }
 
 /** A table with sealed rows. `owner` selects the columns that its binding needs beside the id. */
-type SealedTable = { name: string; id: string; owner: string; purpose: SealBinding['purpose'] }
+export type SealedTable = { name: string; id: string; owner: string; purpose: SealBinding['purpose'] }
 
-const sealedTables = [
+/** What of the core is under the master key. */
+export const coreSealedTables = [
   { name: 'vendor_keys', id: 'key_id', owner: 'vendor_id, NULL AS business_id', purpose: 'secret' },
   { name: 'endpoints', id: 'endpoint_id', owner: 'vendor_id, NULL AS business_id', purpose: 'headers' },
-  {
-    name: 'webhook_secrets',
-    id: 'secret_id',
-    owner: "'' AS vendor_id, tenant AS business_id",
-    purpose: 'webhook',
-  },
   {
     name: 'business_secrets',
     id: 'tenant',
     owner: "'' AS vendor_id, tenant AS business_id",
     purpose: 'business',
-  },
-  {
-    name: 'agent_pushes',
-    id: 'push_id',
-    owner: "'' AS vendor_id, tenant AS business_id",
-    purpose: 'push',
   },
 ] as const satisfies readonly SealedTable[]
 
@@ -65,7 +54,7 @@ export const rewrapRows = async (
   sql: Sql,
   keys: MasterKeys,
   signal: AbortSignal,
-  tables: readonly SealedTable[] = sealedTables,
+  tables: readonly SealedTable[] = coreSealedTables,
 ): Promise<KeyRotation> => {
   let rewrapped = 0
   for (let pass = 1; ; pass++) {

@@ -25,6 +25,8 @@ export type ExecutorServices = {
   audience: string
   /** Decides one consent that was answered; null where none is there. */
   decideConsent?(): Promise<unknown>
+  /** Signs one agent card that waits for it; false where none does. */
+  signCard?(): Promise<boolean>
   wake?: WakeRun
   /** In place of the clock of the database, by which mandates are valid: for tests, whose mandates have a fixed time. */
   mandateTime?(): Date

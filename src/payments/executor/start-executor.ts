@@ -1,5 +1,4 @@
 import { type Hints, paymentWorkChannel } from '../../infra/queue/hints.ts'
-import { signNextCard } from './card-signatures.ts'
 import type { ExecutorServices } from './executor-services.ts'
 import { createPaymentExecutor } from './payment-executor.ts'
 import { handleMessage, takeMessages } from './webhook-inbox.ts'
@@ -25,6 +24,7 @@ export const startExecutor = (
   { concurrency = 16, idleMs = 100, hints = null }: ExecutorOptions = {},
 ): RunningExecutor => {
   const { database, clock, log, leaseMs = 30_000, decideConsent = async () => null } = services
+  const { signCard = async () => false } = services
   const stopping = new AbortController()
   const executor = createPaymentExecutor({ ...services, leaseMs }, new AbortController().signal)
   const [running, reading] = [new Set<Promise<void>>(), new Set<Promise<void>>()]
@@ -88,7 +88,7 @@ export const startExecutor = (
     loop('payments', takePayments, running),
     loop('webhooks', takeWebhooks, reading),
     loop('consents', async () => ((await decideConsent()) === null ? 0 : 1)),
-    loop('agent cards', async () => ((await signNextCard(database, services.signer, log)) ? 1 : 0)),
+    loop('agent cards', async () => ((await signCard()) ? 1 : 0)),
   ])
   return {
     async stop() {

@@ -3,6 +3,7 @@ import { explainFailure } from '../../state/ap2-failures.ts'
 import { ap2Keys, ap2Texts } from '../../state/ap2-wire.ts'
 import { isMasonError, MasonError } from '../../state/errors.ts'
 import type { AgentMessage, AgentReply } from '../../state/ports/agents.ts'
+import type { PaymentAgents } from '../../state/ports/payment-agents.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { PaymentRequest } from '../ledger/orders.ts'
 import { paymentDraftSchema } from '../mandates/v1/types.ts'
@@ -11,7 +12,7 @@ import { createSigners } from '../trust/signers.ts'
 import type { Trust } from '../trust/trust.ts'
 import { type AgentOrder, toChallengeMessage, toPaymentMessage, toPresentation } from './agent-messages.ts'
 import { readReceipts } from './agent-receipts.ts'
-import { findAgent, findRouteProblems, type PaymentAgents } from './agent-routes.ts'
+import { findAgent, findRouteProblems } from './agent-routes.ts'
 import {
   type PaymentProvider,
   type PeerReceipt,

@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import { askAgent } from '../../graph/ask-agent.ts'
 import { errorDraft, readCallInput, resultDraft } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { AgentReply } from '../../state/ports/agents.ts'
-import { askAgent } from './ask-agent.ts'
 
 const maxIdChars = 255
 

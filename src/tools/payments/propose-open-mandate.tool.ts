@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { readCallInput } from '../../graph/call-drafts.ts'
+import { chooseAgent } from '../../graph/choose-agent.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
-import { chooseAgent } from '../agents/choose-agent.ts'
 import { chooseProvider } from './choose-provider.ts'
 import { termsSchema, toLimitsText } from './open-mandate.ts'
 

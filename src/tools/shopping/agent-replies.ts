@@ -1,3 +1,4 @@
+import { askAgent } from '../../graph/ask-agent.ts'
 import { errorDraft } from '../../graph/call-drafts.ts'
 import type { NodeContext } from '../../graph/definitions.ts'
 import { explainFailure } from '../../state/ap2-failures.ts'
@@ -6,7 +7,6 @@ import type { AgentMessage, AgentPart, AgentReply } from '../../state/ports/agen
 import type { ReplyParts } from '../../state/ports/payments.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { toPlainLine } from '../../state/text/plain-line.ts'
-import { askAgent } from '../agents/ask-agent.ts'
 
 type ShoppingContext = Pick<
   NodeContext<never, 'agents' | 'payments'>,

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { readCallInput } from '../../graph/call-drafts.ts'
+import { chooseAgent } from '../../graph/choose-agent.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { ap2Defaults, ap2Keys, ap2Texts } from '../../state/ap2-wire.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Agents } from '../../state/ports/agents.ts'
 import type { OpenMandates } from '../../state/ports/open-mandates.ts'
-import { chooseAgent } from '../agents/choose-agent.ts'
 import { chooseMandate } from '../payments/open-mandate.ts'
 import { agentErrorDraft, askShop, dataPart, sayProblems } from './agent-replies.ts'
 

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { readCallInput } from '../../graph/call-drafts.ts'
+import { chooseAgent } from '../../graph/choose-agent.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { ap2Keys, ap2Texts } from '../../state/ap2-wire.ts'
 import { MasonError } from '../../state/errors.ts'
-import { chooseAgent } from '../agents/choose-agent.ts'
 import { agentErrorDraft, askShop, dataPart } from './agent-replies.ts'
 import { checkSaidByUser, findLatest, getLatest } from './shopping-results.ts'
 

@@ -28,7 +28,7 @@ export const listFeatures = async (
         ]),
       )
       for (const { definition } of await loadKind(own, 'routes'))
-        definition.add(app as never, noServices as never, { open: null as never })
+        definition.add(app as never, noServices as never, noServices as never)
       const namesOf = async (kind: 'tool' | 'node' | 'loop' | 'metrics' | 'command'): Promise<string[]> =>
         (await loadKind(own, kind)).map(({ definition }) => definition.name)
       const [tools, nodes, loops, metrics, commands] = await Promise.all([

@@ -1,3 +1,4 @@
+import type { RouteServer } from '../../../routes/route.ts'
 import type { BusinessApi, Runtime } from '../../api.ts'
 import type { Principal } from './auth.ts'
 import type { BodyReservation } from './body-budget.ts'
@@ -18,7 +19,7 @@ declare module 'fastify' {
 }
 
 /** What routes work with. */
-export type ServerContext = {
+export type ServerContext = RouteServer & {
   runtime: Runtime
   open: OpenResponses
   keepAliveMs: number

@@ -1,7 +1,7 @@
+import { CanonicalJsonError } from '../../../state/text/canonical-json.ts'
 import { readTimeSpan } from '../calendar.ts'
 import type { MandatedPayment } from '../model.ts'
 import { hashJson, isHashOf } from '../tokens/authorizations.ts'
-import { CanonicalJsonError } from '../tokens/canonical-json.ts'
 import { findSigner, identify, type Verification } from '../tokens/chain.ts'
 import { checkAudience, checkTimes } from '../tokens/claims.ts'
 import { hashText, isObject, type JsonObject } from '../tokens/encoding.ts'

@@ -5,11 +5,11 @@ import {
   hashJson,
   isHashOf,
 } from '../../../../src/payments/mandates/tokens/authorizations.ts'
-import { toCanonicalJson } from '../../../../src/payments/mandates/tokens/canonical-json.ts'
 import { hashText, type JsonObject } from '../../../../src/payments/mandates/tokens/encoding.ts'
 import { signJws } from '../../../../src/payments/mandates/tokens/jws.ts'
 import { bindToTransaction, issueCredential } from '../../../../src/payments/mandates/tokens/key-binding.ts'
 import { verifyCart, verifyPaymentV1 } from '../../../../src/payments/mandates/verify/carts.ts'
+import { toCanonicalJson } from '../../../../src/state/text/canonical-json.ts'
 import {
   createParty,
   expected,

@@ -1,0 +1,75 @@
+import { MasonError } from '../../../state/errors.ts'
+import type { OpenPaymentAgents } from '../../core.ref.ts'
+import type { AgentTarget } from './agent-client.ts'
+import { type RemoteAgentRow, readRemoteAgents } from './remote-agents.ts'
+
+const load = () => import('./agent-client.ts')
+
+/** What sealed headers are for: an agent at an origin. A row that is changed behind its back gets them nowhere else. */
+export const toHeadersPurpose = (agentId: string, cardUrl: string): string =>
+  `agent ${agentId} headers ${new URL(cardUrl).origin}`
+
+/** The id of a message of the executor. */
+const toMessageId = (key: string): string => `mason-${key.slice(0, 60)}`
+
+/** Takes the headers out of a reply; not all that this process knows, since a code of a person may be an amount elsewhere. */
+const createRedactor =
+  (values: readonly string[]) =>
+  (text: string): string =>
+    values.reduce((rest, value) => (value === '' ? rest : rest.replaceAll(value, '[secret]')), text)
+
+/** The agents of businesses, as the executor of payments calls them: by their rows, read each time. */
+export const createPaymentAgents: OpenPaymentAgents = ({ egress, unseal }, sql) => {
+  const read = async (businessId: string, name: string): Promise<RemoteAgentRow | undefined> =>
+    (await readRemoteAgents(sql, businessId, name))[0]
+  const openTarget = async (businessId: string, name: string): Promise<AgentTarget> => {
+    const row = await read(businessId, name)
+    if (!row) throw new MasonError('not_found', `there is no agent "${name}" for this business`)
+    const named = Object.keys(row.headers).length > 0
+    if (named && row.sealed_headers === null)
+      throw new MasonError('secret_unreadable', `the headers of the agent "${name}" are not sealed yet`, {
+        remedy: 'PATCH the agent with {} while `mason payments` runs',
+      })
+    const sealed = row.sealed_headers
+    const text = sealed === null ? '{}' : await unseal(sealed, toHeadersPurpose(row.id, row.card_url))
+    const headers = JSON.parse(text) as Record<string, string>
+    return { row, headers, egress, redact: createRedactor(Object.values(headers)), pushUrl: null }
+  }
+  return {
+    async find(businessId, name) {
+      const row = await read(businessId, name)
+      if (!row) return null
+      const { origin } = new URL(row.card_url)
+      return { roles: row.roles, issuer: row.issuer ?? origin, origin }
+    },
+    async send(businessId, message, key, beforeSend, signal) {
+      const [{ sendMessage, isPlainRefusal }, target] = await Promise.all([
+        load(),
+        openTarget(businessId, message.agent),
+      ])
+      return sendMessage(target, message, toMessageId(key), beforeSend, signal, isPlainRefusal)
+    },
+    async lookup(businessId, message, key, signal) {
+      const [{ findMessage, isProtocolError }, target] = await Promise.all([
+        load(),
+        openTarget(businessId, message.agent),
+      ])
+      return findMessage(target, message, toMessageId(key), signal).catch((error: unknown) => {
+        if (!isProtocolError(error)) throw error
+        throw new MasonError('effect_unknown', `${message.agent} cannot say what became of a message`, {
+          cause: error,
+        })
+      })
+    },
+    async readTask(businessId, agent, taskId, signal) {
+      const [{ readTask, isProtocolError }, target] = await Promise.all([
+        load(),
+        openTarget(businessId, agent),
+      ])
+      return readTask(target, taskId, signal).catch((error: unknown) => {
+        if (!isProtocolError(error)) throw error
+        throw new MasonError('effect_unknown', `${agent} no longer knows the task`, { cause: error })
+      })
+    },
+  }
+}

@@ -1,0 +1,272 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { ensureBusiness } from '../../../accounts/businesses.ts'
+import { httpHeadersSchema } from '../../../accounts/http-hosts.ts'
+import { type Database, hasRow, queryOne } from '../../../infra/database/database.ts'
+import { isUniqueViolation } from '../../../infra/database/database-errors.ts'
+import { readPage } from '../../../infra/database/pagination.ts'
+import { checkUrl, isPlainlyPrivate } from '../../../infra/egress/urls.ts'
+import { MasonError } from '../../../state/errors.ts'
+import type { RemoteAgent } from '../../../state/ports/agents.ts'
+import type { Sql } from '../../../state/ports/sql.ts'
+import {
+  aliasSchema,
+  createFieldsError,
+  toChangeSchema,
+  toViewSchema,
+} from '../../../state/resource-schema.ts'
+import type { Page } from '../../../state/run-view.ts'
+import { ap2Roles } from './ap2.ts'
+
+const inputSchema = z.strictObject({
+  name: aliasSchema.max(64).describe('By which runs call it, unique in the business'),
+  card_url: z
+    .string()
+    .min(1)
+    .max(2000)
+    .describe(
+      'Where its card is: a .json file, or the address below which it is at .well-known/agent-card.json',
+    ),
+  roles: z
+    .array(z.enum(ap2Roles))
+    .max(ap2Roles.length)
+    .describe('The roles of AP2 that it may play. The card does not add to them')
+    .default([]),
+  headers: httpHeadersSchema
+    .describe('Sent with every request, not seen by the model; `{secrets.NAME}` is a secret of the business')
+    .default({}),
+  allow_private: z
+    .boolean()
+    .describe('Whether private addresses are allowed; absent: where `card_url` plainly has one')
+    .optional(),
+  issuer: z
+    .string()
+    .min(1)
+    .max(500)
+    .nullable()
+    .describe(
+      'Of a merchant: the issuer of the trusted key that signs its carts; it alone is paid by this agent. Null: the origin of `card_url`',
+    )
+    .default(null),
+})
+
+const cardSchema = z.strictObject({
+  name: z.string(),
+  description: z.string(),
+  version: z.string(),
+  /** Where it is called, and how. */
+  url: z.string(),
+  protocol_version: z.string(),
+  binding: z.string(),
+  skills: z.array(z.strictObject({ id: z.string(), name: z.string(), description: z.string() })),
+})
+const { name: _, ...changeable } = inputSchema.shape
+
+/** Bodies and views of agents of others. Times are ISO 8601 in UTC. */
+export const remoteAgentSchemas = {
+  input: inputSchema.meta({
+    examples: [{ name: 'shop', card_url: 'https://shop.example/a2a/', roles: ['merchant'] }],
+  }),
+  change: toChangeSchema(z.strictObject(changeable)).meta({ examples: [{ roles: ['merchant'] }] }),
+  view: toViewSchema({
+    business_id: z.string(),
+    ...inputSchema.shape,
+    roles: z.array(z.string()),
+    headers: z.record(z.string(), z.string()),
+    allow_private: z.boolean(),
+    card: cardSchema.describe('What its card said when it was added or last changed'),
+  }),
+}
+type Input = z.output<typeof inputSchema>
+type Change = z.output<typeof remoteAgentSchemas.change>
+type View = z.output<typeof remoteAgentSchemas.view>
+
+/** A row with its whole card, in the form of A2A 1.0. */
+export type RemoteAgentRow = {
+  id: string
+  business_id: string
+  name: string
+  card_url: string
+  roles: string[]
+  headers: Record<string, string>
+  allow_private: boolean
+  issuer: string | null
+  /** The headers with their secrets, for the executor of payments alone. */
+  sealed_headers: string | null
+  card: Record<string, unknown>
+  created_at: Date
+  updated_at: Date
+}
+
+const columns =
+  'agent_id AS id, tenant AS business_id, name, card_url, roles, headers, allow_private, issuer, sealed_headers, card, created_at, updated_at'
+
+/** Text of a card, which is not trusted. */
+const toText = (value: unknown, max: number): string =>
+  typeof value === 'string' ? value.replace(/\p{Cc}+/gu, ' ').slice(0, max) : ''
+const toList = (value: unknown): Record<string, unknown>[] =>
+  Array.isArray(value) ? value.filter((one) => one !== null && typeof one === 'object') : []
+const maxSkills = 50
+
+const toCardView = (card: Record<string, unknown>): View['card'] => {
+  const [first = {}] = toList(card.supportedInterfaces)
+  return {
+    name: toText(card.name, 200),
+    description: toText(card.description, 2000),
+    version: toText(card.version, 100),
+    url: toText(first.url, 2000),
+    protocol_version: toText(first.protocolVersion, 20),
+    binding: toText(first.protocolBinding, 50),
+    skills: toList(card.skills)
+      .slice(0, maxSkills)
+      .map(({ id, name, description }) => ({
+        id: toText(id, 200),
+        name: toText(name, 200),
+        description: toText(description, 1000),
+      })),
+  }
+}
+
+const toView = ({ created_at, updated_at, card, sealed_headers: _, ...row }: RemoteAgentRow): View => ({
+  ...row,
+  card: toCardView(card),
+  created_at: created_at.toISOString(),
+  updated_at: updated_at.toISOString(),
+})
+
+/** The agents that a business may call, or the one of a name. */
+export const readRemoteAgents = async (
+  sql: Sql,
+  businessId: string,
+  name: string | null = null,
+): Promise<RemoteAgentRow[]> =>
+  (
+    await sql.query<RemoteAgentRow>(
+      `SELECT ${columns} FROM remote_agents WHERE tenant = $1 AND ($2::text IS NULL OR name = $2) ORDER BY name LIMIT 100`,
+      [businessId, name],
+    )
+  ).rows
+
+/** As runs see an agent. */
+export const toRemoteAgent = ({ name, roles, card }: RemoteAgentRow): RemoteAgent => {
+  const { description, url, skills } = toCardView(card)
+  return { name, roles, description, url, skills }
+}
+
+/** Reads a card. Throws `invalid_request` that names `card_url`. */
+export type CardReader = (
+  businessId: string,
+  agent: Pick<RemoteAgentRow, 'card_url' | 'headers' | 'allow_private'>,
+) => Promise<Record<string, unknown>>
+
+/** Seals headers with their secrets to the executor of payments; null: there are none, or no executor yet. */
+export type HeaderSealer = (
+  agent: Pick<RemoteAgentRow, 'id' | 'business_id' | 'card_url' | 'headers'>,
+) => Promise<string | null>
+
+/** Agents of others that the runs of a business may call, as admins manage them. Null: there is none of this id. */
+export const createRemoteAgents = (database: Database, readCard: CardReader, sealHeaders: HeaderSealer) => {
+  const find = (businessId: string, id: string) =>
+    queryOne<RemoteAgentRow>(
+      database,
+      `SELECT ${columns} FROM remote_agents WHERE tenant = $1 AND agent_id = $2`,
+      [businessId, id],
+    )
+  const toRow = async (businessId: string, id: string, input: Omit<Input, 'name'>) => {
+    const { card_url, roles, headers, issuer } = input
+    const allow_private = input.allow_private ?? isPlainlyPrivate(card_url)
+    const error = checkUrl(card_url, { allowPrivate: allow_private })
+    if (error) throw createFieldsError({ pointer: '/card_url', ...error })
+    const card = await readCard(businessId, { card_url, headers, allow_private })
+    return {
+      id,
+      businessId,
+      card_url,
+      allow_private,
+      roles: JSON.stringify([...new Set(roles)]),
+      headers: JSON.stringify(headers),
+      card: JSON.stringify(card),
+      issuer,
+      sealed: await sealHeaders({ id, business_id: businessId, card_url, headers }),
+    }
+  }
+  return {
+    async create(businessId: string, { name, ...input }: Input): Promise<View> {
+      await ensureBusiness(database, businessId)
+      const id = `agt_${randomBytes(12).toString('hex')}`
+      const row = await toRow(businessId, id, input)
+      const created = await queryOne<RemoteAgentRow>(
+        database,
+        `INSERT INTO remote_agents (agent_id, tenant, name, card_url, allow_private, roles, headers, card, issuer, sealed_headers)
+         VALUES ($id, $businessId, $name, $card_url, $allow_private, $roles, $headers, $card, $issuer, $sealed) RETURNING ${columns}`,
+        { ...row, name },
+      ).catch((error: unknown) => {
+        if (!isUniqueViolation(error)) throw error
+        throw new MasonError('already_exists', `the business has an agent "${name}" already`, {
+          remedy: 'choose another name, or PATCH that one',
+        })
+      })
+      return toView(created as RemoteAgentRow)
+    },
+    async get(businessId: string, id: string): Promise<View | null> {
+      const row = await find(businessId, id)
+      return row && toView(row)
+    },
+    /** Reads the card again, also where nothing is changed. */
+    async change(businessId: string, id: string, change: Change): Promise<View | null> {
+      const before = await find(businessId, id)
+      if (!before) return null
+      const { allow_private, card_url = before.card_url, headers = before.headers, roles } = change
+      const isMoved = new URL(card_url, 'http://x').origin !== new URL(before.card_url).origin
+      if (isMoved && change.headers === undefined && Object.keys(before.headers).length > 0)
+        throw createFieldsError({
+          pointer: '/headers',
+          detail: 'are needed with a card_url at another origin: the stored ones are for the old one',
+        })
+      const privacy = allow_private ?? (isMoved || allow_private === null ? undefined : before.allow_private)
+      const row = await toRow(businessId, id, {
+        issuer: change.issuer === undefined ? before.issuer : change.issuer,
+        card_url,
+        headers,
+        roles: (roles ?? before.roles) as Input['roles'],
+        ...(privacy !== undefined && { allow_private: privacy }),
+      })
+      const changed = await queryOne<RemoteAgentRow>(
+        database,
+        `UPDATE remote_agents SET card_url = $card_url, allow_private = $allow_private, roles = $roles, headers = $headers,
+           card = $card, issuer = $issuer, sealed_headers = $sealed, updated_at = clock_timestamp()
+         WHERE tenant = $businessId AND agent_id = $id RETURNING ${columns}`,
+        row,
+      )
+      return changed && toView(changed)
+    },
+    /** Seals the headers of all agents of a business again, after its secrets have changed. */
+    async reseal(businessId: string): Promise<void> {
+      for (const row of await readRemoteAgents(database, businessId))
+        if (Object.keys(row.headers).length > 0)
+          await database.query('UPDATE remote_agents SET sealed_headers = $2 WHERE agent_id = $1', [
+            row.id,
+            await sealHeaders(row),
+          ])
+    },
+    remove: (businessId: string, id: string): Promise<boolean> =>
+      hasRow(database, 'DELETE FROM remote_agents WHERE tenant = $1 AND agent_id = $2 RETURNING agent_id', [
+        businessId,
+        id,
+      ]),
+    list(businessId: string, page: { limit: number; cursor?: string }): Promise<Page<View>> {
+      const list = {
+        select: columns,
+        from: 'remote_agents',
+        where: 'tenant = $1',
+        values: [businessId],
+        at: 'created_at',
+        id: 'agent_id',
+      }
+      return readPage<RemoteAgentRow, View>(database, list, page, toView)
+    },
+  }
+}
+
+/** See `createRemoteAgents`. */
+export type RemoteAgents = ReturnType<typeof createRemoteAgents>

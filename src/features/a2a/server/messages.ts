@@ -1,0 +1,189 @@
+import type { Message } from '@a2a-js/sdk'
+import { checkUrl } from '../../../infra/egress/urls.ts'
+import { sha256 } from '../../../infra/lib/ids.ts'
+import { isJsonObject } from '../../../infra/lib/json-text.ts'
+import { toFieldErrors } from '../../../state/resource-schema.ts'
+import { type RunRequest, runRequestSchema } from '../../../state/run-request.ts'
+import type { RunView } from '../../../state/run-view.ts'
+import type { Json } from '../../../state/runtime-state.ts'
+import { malformed } from './errors.ts'
+
+const maxIdChars = 255
+const maxParts = 100
+/** By name or number, as JSON of protobuf has them. */
+const roles: readonly unknown[] = ['ROLE_USER', 'ROLE_AGENT', 1, 2]
+const contents = { '1.0': ['text', 'raw', 'url', 'data'], '0.3': ['text', 'file', 'data'] } as const
+
+/**
+ * Throws where a message, as it came, is not one thing in each of its parts: the SDK takes the first content of a part and
+ * drops the others. `version` is that of the wire.
+ */
+export const checkMessage = (params: unknown, version: keyof typeof contents): void => {
+  const { message } = (params ?? {}) as { message?: Record<string, unknown> | null }
+  if (message === null || typeof message !== 'object') throw malformed('message is required')
+  for (const field of ['messageId', 'contextId', 'taskId'] as const) {
+    const id = message[field]
+    if (id === undefined || id === null || id === '') {
+      if (field === 'messageId') throw malformed('message.messageId is required')
+    } else if (typeof id !== 'string' || id.length > maxIdChars)
+      throw malformed(`message.${field} must be a text of at most ${maxIdChars} characters`)
+  }
+  const { parts, role } = message
+  if (version === '1.0' && !roles.includes(role))
+    throw malformed('message.role must be ROLE_USER or ROLE_AGENT')
+  if (!Array.isArray(parts) || parts.length === 0) throw malformed('message.parts must be a list with a part')
+  if (parts.length > maxParts)
+    throw malformed(`message.parts has ${parts.length} parts; send at most ${maxParts}`)
+  for (const [at, part] of parts.entries()) {
+    const names = contents[version].filter(
+      (name) => (part as Record<string, unknown> | null)?.[name] !== undefined,
+    )
+    if (names.length !== 1)
+      throw malformed(
+        `message.parts[${at}] has ${names.join(' and ') || 'no content'}; a part has exactly one of ${contents[version].join(', ')}`,
+      )
+    const { text } = part as { text?: unknown }
+    // the SDK makes a text of a number
+    if (text !== undefined && (typeof text !== 'string' || text.trim() === ''))
+      throw malformed(`message.parts[${at}].text must be a text that is not blank`)
+  }
+}
+
+/** The session of a context of a caller: context ids are free text, and those of two callers may be the same. */
+export const toSessionId = (caller: string, contextId: string): string =>
+  `a2a_${sha256(JSON.stringify([caller, contextId])).slice(0, 40)}`
+
+/** The user that a caller's runs are for. */
+export const toUserId = (caller: string): string => `a2a:${caller}`
+
+/**
+ * The idempotency key of a message of a caller, by its id and its content: one that is sent again is found, whatever its metadata,
+ * and the same id with other parts is another message.
+ */
+export const toMessageKey = (
+  caller: string,
+  { messageId, taskId, parts }: Pick<Message, 'messageId' | 'taskId' | 'parts'>,
+): string => {
+  const contents = parts.map(({ content, filename, mediaType }) => [
+    content?.$case,
+    content?.$case === 'raw' ? content.value.toString('base64') : content?.value,
+    filename,
+    mediaType,
+  ])
+  return `a2a ${sha256(JSON.stringify([caller, messageId, taskId, contents]))}`
+}
+
+/** Metadata of runs that other agents started. */
+const fields = {
+  context: 'a2a.context_id',
+  message: 'a2a.message_id',
+  extensions: 'a2a.extensions',
+  /** Its parts in their order, where it has data: `text`, or the SHA-256 of the JSON. */
+  parts: 'a2a.parts',
+} as const
+
+/** What a run keeps of its message. Null where no agent of this caller started it. */
+export const readOrigin = (
+  { metadata, session_id }: Pick<RunView, 'metadata' | 'session_id'>,
+  caller: string,
+): { contextId: string; messageId: string; parts: string[] } | null => {
+  const contextId = metadata[fields.context]
+  if (typeof contextId !== 'string' || session_id !== toSessionId(caller, contextId)) return null
+  const parts = String(metadata[fields.parts] ?? 'text').split(' ')
+  return { contextId, messageId: String(metadata[fields.message]), parts }
+}
+
+const readTexts = ({ parts }: Message): string =>
+  parts.flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : [])).join('\n\n')
+
+const readData = ({ parts }: Message): Json[] =>
+  parts.flatMap(({ content }) => (content?.$case === 'data' ? [content.value as Json] : []))
+
+const toFileName = (at: number, name: string): string =>
+  `${at + 1}-${name.replace(/[^\w.-]/g, '_').slice(0, 100)}`
+
+/** Each part that is no text is a file of the run, so that its bytes are stored with the opening action. */
+const toFiles = (message: Message): NonNullable<RunRequest['files']> =>
+  message.parts.flatMap(({ content, filename, mediaType }, at): NonNullable<RunRequest['files']> => {
+    const type = mediaType || 'application/octet-stream'
+    switch (content?.$case) {
+      case 'data': {
+        const [key = 'data'] = isJsonObject(content.value) ? Object.keys(content.value) : []
+        const content_base64 = Buffer.from(JSON.stringify(content.value)).toString('base64')
+        return [{ name: toFileName(at, `${key}.json`), type: 'application/json', content_base64 }]
+      }
+      case 'raw':
+        return [
+          {
+            name: toFileName(at, filename || 'file'),
+            type,
+            content_base64: content.value.toString('base64'),
+          },
+        ]
+      case 'url': {
+        const problem = checkUrl(content.value, { allowPrivate: false })
+        if (problem) throw malformed(`message.parts[${at}].url ${problem.detail}`)
+        return [{ name: toFileName(at, filename || 'file'), type, url: content.value }]
+      }
+      default:
+        return []
+    }
+  })
+
+/** See `fields.parts`. The texts are one, which is the prompt; equal data stay as often as they were sent. */
+const listParts = ({ parts }: Message): string[] => {
+  const firstText = parts.findIndex(({ content }) => content?.$case === 'text')
+  return parts.flatMap(({ content }, at) => {
+    if (at === firstText) return ['text']
+    return content?.$case === 'data' ? [sha256(JSON.stringify(content.value))] : []
+  })
+}
+
+/** The run that a message asks for; `key`: see `toMessageKey`. Without a context id, it is one that the same message always gets. */
+export const toRunRequest = (
+  message: Message,
+  {
+    caller,
+    key,
+    scenario,
+    extensions,
+  }: { caller: string; key: string; scenario?: string | undefined; extensions: readonly string[] },
+): RunRequest => {
+  const files = toFiles(message)
+  const data = readData(message)
+  const keys = data.flatMap((one) => (isJsonObject(one) ? Object.keys(one) : []))
+  const prompt = readTexts(message) || keys.join(', ') || files.map(({ name }) => name).join(', ')
+  const contextId = message.contextId || `ctx_${sha256(key).slice(0, 32)}`
+  const request = {
+    prompt,
+    user_id: toUserId(caller),
+    session_id: toSessionId(caller, contextId),
+    ...(files.length > 0 && { files }),
+    ...(scenario !== undefined && { scenario }),
+    metadata: {
+      [fields.context]: contextId,
+      [fields.message]: message.messageId,
+      ...(extensions.length > 0 && { [fields.extensions]: extensions.join(' ') }),
+      ...(data.length > 0 && { [fields.parts]: listParts(message).join(' ') }),
+    },
+  }
+  const parsed = runRequestSchema.safeParse(request)
+  if (parsed.success) return parsed.data
+  const [error] = toFieldErrors(parsed.error)
+  throw malformed(`the message cannot be read: ${error?.pointer}: ${error?.detail}`)
+}
+
+/** What a message answers to an open question: the value that AP2 has for a challenge, else its data or its text. */
+export const toAnswer = (message: Message, { schema }: NonNullable<RunView['input_request']>): Json => {
+  const data: Record<string, Json> = Object.assign({}, ...readData(message).filter(isJsonObject))
+  const { challenge_response: response } = data
+  if (response !== undefined) return response
+  const text = readTexts(message)
+  if (schema.type === 'object' && Object.keys(data).length > 0) return data
+  if (schema.type === undefined || schema.type === 'string') return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,120 @@
+import { Role, TaskState } from '@a2a-js/sdk'
+import { expect, test } from 'vitest'
+import { type AgentCall, createRequestHandler } from '../../../src/features/a2a/server/handler.ts'
+import { toRunRequest } from '../../../src/features/a2a/server/messages.ts'
+import { sha256 } from '../../../src/infra/lib/ids.ts'
+import type { Json } from '../../../src/state/runtime-state.ts'
+
+const day = 24 * 3600 * 1000
+type Content = { text: string } | { data: Json }
+
+/** The handler of a business whose run of each message ended a day after the one before; it counts the blobs it opens. */
+const openHandler = (messages: Content[][]) => {
+  const blobs = new Map<string, Buffer>()
+  const opened: string[] = []
+  const runs = messages.map((contents, at) => {
+    const parts = contents.map((content) => ({
+      content:
+        'text' in content
+          ? { $case: 'text' as const, value: content.text }
+          : { $case: 'data' as const, value: content.data },
+      ...{ metadata: undefined, filename: '', mediaType: '' },
+    }))
+    for (const content of contents)
+      if ('data' in content) {
+        const text = JSON.stringify(content.data)
+        blobs.set(sha256(text), Buffer.from(text))
+      }
+    const message = {
+      ...{ messageId: `m-${at}`, contextId: 'c', taskId: '', role: Role.ROLE_USER, parts },
+      ...{ metadata: undefined, extensions: [], referenceTaskIds: [] },
+    }
+    const request = toRunRequest(message, { caller: 'ann', key: `k-${at}`, extensions: [] })
+    return {
+      ...{ id: `run-${at}`, status: 'completed', answer: 'Done.', output_structure: [] },
+      ...{ prompt: request.prompt, metadata: request.metadata, session_id: request.session_id },
+      ended_at: new Date(at * day).toISOString(),
+    }
+  })
+  const business = {
+    runs: async () => ({ data: runs, next_cursor: null }),
+    countRuns: async () => runs.length,
+    run: async (id: string) => runs.find((run) => run.id === id) ?? null,
+    async blob(_id: string, hash: string) {
+      opened.push(hash)
+      const bytes = blobs.get(hash)
+      return bytes
+        ? {
+            bytes: bytes.length,
+            chunks: (async function* () {
+              yield bytes
+            })(),
+          }
+        : null
+    },
+  }
+  const call = {
+    business,
+    caller: 'ann',
+    card: {},
+    onError: (error: unknown) => {
+      throw error
+    },
+  }
+  const handler = createRequestHandler(call as never as AgentCall, '1.0')
+  const list = async (statusTimestampAfter?: string) => {
+    const filter = { contextId: '', pageSize: 100, pageToken: '', status: TaskState.TASK_STATE_UNSPECIFIED }
+    const { tasks } = await handler.listTasks(
+      { ...filter, tenant: '', historyLength: undefined, statusTimestampAfter, includeArtifacts: false },
+      {} as never,
+    )
+    return tasks.map(({ history }) => history[0]?.parts.map(({ content }) => content?.value))
+  }
+  const get = async (id: string) => {
+    const task = await handler.getTask({ tenant: '', id, historyLength: undefined }, {} as never)
+    return task.history[0]?.parts.map(({ content }) => content?.value)
+  }
+  return { get, list, opened, blobs }
+}
+
+const leftOut = expect.stringContaining('data left out')
+/** Data whose JSON has so many bytes. */
+const dataOf = (bytes: number, letter: string): Json => ({ x: letter.repeat(bytes - 8) })
+
+test('a task has 256 KB of data in a response; what is beyond them is said and not opened', async () => {
+  const [half, rest, more] = [dataOf(128 * 1024, 'a'), dataOf(128 * 1024, 'b'), dataOf(20, 'c')]
+  const large = dataOf(256 * 1024 + 1, 'd')
+  const { get, opened } = openHandler([
+    [{ data: half }, { text: 'Hello' }, { data: rest }, { data: more }],
+    [{ data: large }, { data: more }],
+  ])
+  expect(await get('run-0')).toEqual([half, 'Hello', rest, leftOut])
+  expect(opened).toHaveLength(2)
+  expect(await get('run-1')).toEqual([leftOut, leftOut])
+  expect(opened).toHaveLength(3)
+})
+
+test('a list of tasks has 1 MB of data', async () => {
+  const data = dataOf(200 * 1024, 'a')
+  const { list, opened } = openHandler(Array.from({ length: 8 }, () => [{ data }]))
+  expect(await list()).toEqual([...Array(5).fill([data]), ...Array(3).fill([leftOut])])
+  expect(opened).toHaveLength(6)
+})
+
+test('a list opens no data of tasks that its time leaves out', async () => {
+  const messages = Array.from({ length: 5 }, (_, at) => [{ data: { at } }])
+  const { list, opened } = openHandler(messages)
+  expect(await list(new Date(3 * day).toISOString())).toEqual([[{ at: 3 }], [{ at: 4 }]])
+  expect(opened).toHaveLength(2)
+})
+
+test('equal data are in the history as often as they were sent; where they are gone it has the prompt', async () => {
+  const data = { risk_data: 'x' }
+  const { get, blobs } = openHandler([[{ data }, { text: 'one' }, { text: 'two' }, { data }]])
+  expect(await get('run-0')).toEqual([data, 'one\n\ntwo', data])
+  const bare = openHandler([[{ data }]])
+  bare.blobs.clear()
+  blobs.clear()
+  expect(await get('run-0')).toEqual(['one\n\ntwo'])
+  expect(await bare.get('run-0')).toEqual(['risk_data'])
+})
