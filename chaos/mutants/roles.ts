@@ -21,7 +21,7 @@ export const roleMutants: readonly Mutant[] = [
   },
   {
     name: 'passkeys and consents have a role of their own',
-    file: 'src/app/http/consent.routes.ts',
+    file: 'src/features/payments/consent.routes.ts',
     edits: [{ after: "app.post('/v1/users/:id/passkeys'", from: "'consent'", to: "'submit'" }],
     why: 'a token that submits enrols its own passkey for any user and pays in their name',
     caughtBy: roles(
@@ -48,7 +48,7 @@ export const roleMutants: readonly Mutant[] = [
   },
   {
     name: 'providers are created one at a time',
-    file: 'src/payments/providers/provider-rows.ts',
+    file: 'src/features/payments/providers/provider-rows.ts',
     edits: [{ from: `await sql.query("SELECT pg_advisory_xact_lock(hashtext('mason.providers'))")`, to: '' }],
     why: 'a demo provider and one that moves money are active beside each other',
     caughtBy: testsOf('test/integration/payment-providers.test.ts')(

@@ -1,4 +1,4 @@
-import { type Database, queryOne } from '../infra/database/database.ts'
+import { type Database, hasRow, queryOne } from '../infra/database/database.ts'
 import { cutJson, isLongJson, readPage, truncatedColumn } from '../infra/database/pagination.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Sql } from '../state/ports/sql.ts'
@@ -18,8 +18,11 @@ const toUserView = ({ updated_at, ...row }: UserRow): UserView => ({
   updated_at: updated_at.toISOString(),
 })
 
+/** Deletes what features have of a user, in the transaction that deletes the profile. False: there was nothing. */
+export type DeleteOfUser = (sql: Sql, businessId: string, userId: string) => Promise<boolean>
+
 /** Profiles that feed `user_context`. A user id is unique within its business. */
-export const createUserAccounts = (database: Database) => ({
+export const createUserAccounts = (database: Database, deleteOfUser: DeleteOfUser = async () => false) => ({
   async create({ business_id, user_id, profile }: UserInput): Promise<UserView> {
     await ensureBusiness(database, business_id)
     const row = await queryOne<UserRow>(
@@ -49,19 +52,13 @@ export const createUserAccounts = (database: Database) => ({
     )
     return row && toUserView(row)
   },
-  /** With their passkeys and open mandates. False: there was none of these. */
-  async remove(businessId: string, userId: string): Promise<boolean> {
-    const row = await queryOne<{ removed: boolean }>(
-      database,
-      `WITH links AS (DELETE FROM consent_links WHERE tenant = $1 AND user_id = $2),
-         keys AS (DELETE FROM passkeys WHERE tenant = $1 AND user_id = $2 RETURNING 1),
-         mandates AS (DELETE FROM open_mandates WHERE tenant = $1 AND user_id = $2 RETURNING 1),
-         profile AS (DELETE FROM users WHERE tenant = $1 AND user_id = $2 RETURNING 1)
-       SELECT EXISTS (SELECT FROM keys) OR EXISTS (SELECT FROM mandates) OR EXISTS (SELECT FROM profile) AS removed`,
-      [businessId, userId],
-    )
-    return row?.removed === true
-  },
+  /** With what features have of the user. False: there was none of these. */
+  remove: (businessId: string, userId: string): Promise<boolean> =>
+    database.transaction(async (sql) => {
+      const hadMore = await deleteOfUser(sql, businessId, userId)
+      const statement = 'DELETE FROM users WHERE tenant = $1 AND user_id = $2 RETURNING user_id'
+      return (await hasRow(sql, statement, [businessId, userId])) || hadMore
+    }),
   list(filter: { business_id: string; limit: number; cursor?: string }): Promise<Page<UserView>> {
     const list = {
       select: `${idColumns}, ${cutJson('profile')} AS profile, ${truncatedColumn({ profile: isLongJson('profile') })}`,

@@ -30,7 +30,6 @@ import { openBlob, readBlob } from '../infra/blobs/blob-content.ts'
 import { type Queues, wakeRun } from '../infra/queue/queues.ts'
 import type { MemoryEmbedder } from '../memory/store/embedder.ts'
 import { createMemoriesApi } from '../memory/store/memories-api.ts'
-import { readTrail } from '../payments/ledger/payment-queries.ts'
 import { MasonError } from '../state/errors.ts'
 import { type ActionRow, foldActions } from '../state/fold.ts'
 import { inlineBlobs } from '../state/inline-blobs.ts'
@@ -223,7 +222,6 @@ export const createBusinessApi = (
     runs: (filter) => searchRuns(database, businessId, filter),
     bulk: createBulkJobs(database, businessId),
     countRuns: (filter) => queryAsBusiness((sql) => countRuns(sql, businessId, filter)),
-    payment: (paymentId) => database.asBusiness(businessId, (sql) => readTrail(sql, businessId, paymentId)),
     session: (sessionId) => database.asBusiness(businessId, (sql) => readSession(sql, businessId, sessionId)),
     sessions: (filter) => database.asBusiness(businessId, (sql) => listSessions(sql, businessId, filter)),
     async actions(sessionId, filter) {

@@ -10,10 +10,11 @@ import type { RunClaim } from '../engine/runs/claim.ts'
 import { createIntake } from '../engine/runs/intake-batches.ts'
 import { createQueueCaps } from '../engine/runs/queue-caps.ts'
 import type { ServiceFactories } from '../engine/runs/run-services.ts'
+import { noSecretAnswers } from '../engine/runs/secret-answers.ts'
 import type { RunEnd } from '../engine/runs/settlement.ts'
 import { startRunWorker } from '../engine/worker/start-worker.ts'
 import type { WorkerOptions } from '../engine/worker/worker.ts'
-import { runAgentsRef, secretsChangedRef } from '../features/core.ref.ts'
+import { executorRef, runAgentsRef, secretAnswersRef, secretsChangedRef } from '../features/core.ref.ts'
 import { createFileService } from '../files/run-files.ts'
 import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
 import { buildGraph } from '../graph/build.ts'
@@ -25,6 +26,7 @@ import type { Database } from '../infra/database/database.ts'
 import { ensureDatabaseId } from '../infra/database/database-id.ts'
 import { openDatabases } from '../infra/database/open-database.ts'
 import { openEgress } from '../infra/egress/egress.ts'
+import { type Closers, createClosers } from '../infra/lib/closers.ts'
 import { newWorkerId } from '../infra/lib/ids.ts'
 import { silentLog } from '../infra/lib/silent-log.ts'
 import { systemClock } from '../infra/lib/system-clock.ts'
@@ -42,11 +44,7 @@ import { type MemoryWorkerOptions, startMemoryWorker } from '../memory/store/mem
 import { createRunMemories } from '../memory/store/run-memories.ts'
 import { createTextSimilarity } from '../memory/store/text-similarity.ts'
 import type { ModelCaller } from '../models/ports/model-ports.ts'
-import { sealedAnswers } from '../payments/keys/sealed-answers.ts'
-import { createRunMandates } from '../payments/runs/run-mandates.ts'
-import { createRunPayments } from '../payments/runs/run-payments.ts'
 import { type OpenServices, openOwnServices } from '../project/own-services.ts'
-import { MasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
@@ -57,11 +55,9 @@ import type { BusinessApi, Runtime } from './api.ts'
 import { actInBulk } from './bulk-actions.ts'
 import { createBusinessApi, createSubmissions, type Submissions } from './business-api.ts'
 import { checkHealth } from './check-health.ts'
-import { type Closers, createClosers } from './closers.ts'
 import { loadAllParts } from './load-all-parts.ts'
 import { type ModelRetryDelays, openModels } from './open-models.ts'
 import { createWebhookCheck, noAgents, openRuntimeFeatures } from './open-runtime-features.ts'
-import { createConsentApi, createPaymentsApi } from './payments-api.ts'
 
 /**
  * What an embedding program or a test sets beside the settings.
@@ -211,8 +207,13 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const features = await openRuntimeFeatures({
     database,
     workerDatabase,
+    executorDatabase: openedDatabases.payments,
+    config,
+    clock,
     log,
     egress,
+    queues,
+    hints,
     scrubber,
     masterKeys: layer.masterKeys,
     graph: () => graph,
@@ -222,6 +223,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     runsOf: (businessId) => of(businessId),
   })
   for (const counter of await features.loadCounters()) metrics.addCounter(counter)
+  const retention = await features.loadRetention()
+  const secretAnswers = features.find(secretAnswersRef) ?? noSecretAnswers
   /** The services of nodes and tools, made for each run; a new one of the core is a line here. */
   const ofCore: Omit<ServiceFactories, keyof FeatureServices> = {
     models: (run) => modelsFor(toCaller(run)),
@@ -232,8 +235,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     media: (run) => layer.media(toCaller(run)),
     blobs: (run, sql) => createBlobs(sql, run),
     users: ({ tenant }, sql) => createUserProfiles(sql, tenant),
-    payments: (run, sql) => createRunPayments(sql, run, toIssuer(config), feed.publishPaymentWork),
-    mandates: (run, sql) => createRunMandates(sql, run, toIssuer(config), feed.publishPaymentWork),
     http: (run, sql) => createHttpAccess(outside, sql, run.tenant),
     agents: (run, sql) => features.find(runAgentsRef)?.(sql, run.tenant) ?? noAgents,
     memories: (run) => {
@@ -255,7 +256,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const pollPermits = createPollPermits()
   const apiParts = {
     checkWebhookAddress,
-    secretAnswers: sealedAnswers,
+    secretAnswers,
     database,
     queues,
     feed,
@@ -313,7 +314,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     metrics,
     admin: createAdminStores({
       database,
-      config,
       layer,
       tokens,
       operators,
@@ -323,26 +323,14 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       clock,
       readBacklog,
       of,
+      deleteOfUser: retention.deleteOfUser,
     }),
-    payments: createPaymentsApi(database, clock, feed.publishPaymentWork),
     async startPayments() {
-      const { payments } = openedDatabases
-      if (config.database.kind === 'postgres' || payments === null)
-        throw new MasonError(
-          'invalid_settings',
-          'on a database server the executor of payments is a process of its own',
-          {
-            remedy: 'run `mason payments` with MASON_PAYMENT_DATABASE_URL and MASON_PAYMENT_KEY',
-          },
-        )
-      const { startPayments } = await import('./payments.ts')
-      const parts = { database: payments, egress, queues, hints, clock, log, scrubber, features }
-      const executor = await startPayments(config, parts)
-      closers.add(() => executor.stop())
+      const executor = await features.find(executorRef)?.()
+      if (executor) closers.add(() => executor.stop())
     },
     features,
     publicOrigin: toIssuer(config),
-    consent: createConsentApi(database, config.publicUrl ?? null, feed.publishPaymentWork),
     health: () => checkHealth(database, queues),
     async startWorker({ concurrency = config.concurrency, maxRuns = config.maxRuns } = {}) {
       await Promise.all([files.sweep(), warnAboutSharedRoot(workerDatabase, config.filesRoot, log)])
@@ -353,7 +341,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         queues,
         graph,
         services,
-        secretAnswers: sealedAnswers,
+        secretAnswers,
         scenarios: layer.scenarios,
         clock,
         log,
@@ -363,7 +351,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         concurrency,
         maxRuns,
         retention: config.retention,
-        sweeps: await features.loadSweeps(),
+        sweeps: retention.sweeps,
         intake,
         reports: { ...metrics, ended: onRunEnded },
         onRunReleased(run, exit) {

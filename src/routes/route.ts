@@ -93,8 +93,8 @@ export type RouteServer = {
     /** Whether the server is closing. */
     readonly closing: boolean
   }
-  /** The business that the path of a request names. Throws `forbidden` for another one than the caller's. */
-  readBusinessId(request: FastifyRequest, named: { business_id: string }): string
+  /** The business that the path or query of a request names, or the caller's. Throws `forbidden` for another one than the caller's. */
+  readBusinessId(request: FastifyRequest, named: { business_id?: string | undefined }): string
   /** The caller of a request: the id of its token, else the kind of caller that it is. */
   nameCaller(request: FastifyRequest): string
   /** Where a run that a request starts came from, for its trace. */

@@ -1,7 +1,7 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
-import type { ConsentRequest } from '../../src/payments/consent/content.ts'
+import type { ConsentRequest } from '../../src/features/payments/consent/content.ts'
 import { ap2Keys, ap2Texts } from '../../src/state/ap2-wire.ts'
 import type { Answer } from '../support/agent-servers.ts'
 import { type Shop, startShop } from '../support/agent-shops.ts'

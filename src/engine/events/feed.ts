@@ -1,5 +1,5 @@
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
-import { type Hints, paymentWorkChannel } from '../../infra/queue/hints.ts'
+import type { Hints } from '../../infra/queue/hints.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -120,8 +120,6 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
       publish({ tenant: businessId, session_id: sessionId, kind: 'status' })
       hints.publish(cancelsChannel, '')
     },
-    /** An order, a consent or a webhook was committed: the executor of payments looks at once. */
-    publishPaymentWork: (): void => hints.publish(paymentWorkChannel, ''),
     onCancel(watch: () => void): () => void {
       cancelWatchers.add(watch)
       return () => void cancelWatchers.delete(watch)

@@ -2,7 +2,7 @@ import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 
 /** What the answer to a secret question is for: the call that asks, its user, and the payment that the question names. */
-export type AnswerUse = {
+export type SecretAnswerUse = {
   business_id: string
   user_id: string
   run_id: string
@@ -16,7 +16,7 @@ export type SecretAnswers = {
   /** Throws `secret_unreadable` where none can be encrypted yet: the question is then not asked. */
   checkReady(sql: Sql): Promise<void>
   /** A compact JWE for this use alone. Throws `secret_unreadable` as `checkReady`. */
-  seal(sql: Sql, answer: string, use: AnswerUse): Promise<string>
+  seal(sql: Sql, answer: string, use: SecretAnswerUse): Promise<string>
 }
 
 const refuse = async (): Promise<never> => {

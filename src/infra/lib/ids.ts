@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 
 /** An id that sorts by creation time (the layout of UUID v7, RFC 9562, without dashes). */
-const createTimeOrderedId = (): string => {
+export const createTimeOrderedId = (): string => {
   const bytes = randomBytes(16)
   bytes.writeUIntBE(Date.now(), 0, 6)
   bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f)
@@ -17,14 +17,6 @@ export const newSessionId = (): string => `ses_${createTimeOrderedId()}`
 export const newFileId = (): string => `file_${createTimeOrderedId()}`
 /** A new id of a question to a person, sorted by time. */
 export const newInputRequestId = (): string => `inp_${createTimeOrderedId()}`
-/** A new id of a payment, sorted by time. */
-export const newPaymentId = (): string => `pay_${createTimeOrderedId()}`
-/** A new id of an open mandate, sorted by time. */
-export const newOpenMandateId = (): string => `mnd_${createTimeOrderedId()}`
-/** A new id of an order to the payment executor, sorted by time. */
-export const newPaymentOrderId = (): string => `ord_${createTimeOrderedId()}`
-/** A new id of a consent, sorted by time. */
-export const newConsentId = (): string => `con_${createTimeOrderedId()}`
 /** A new id of a row of the log of changes, sorted by time. */
 export const newAuditId = (): string => `aud_${createTimeOrderedId()}`
 /** A new id of a list of runs to act on, sorted by time. */

@@ -12,9 +12,6 @@ export type Hints = {
   close(): Promise<void>
 }
 
-/** Work for the executor of payments was committed. The message is empty. */
-export const paymentWorkChannel = 'mason:payment-work'
-
 /** Options of `openHints`. */
 export type HintOptions = { log: Log } & (
   | {
