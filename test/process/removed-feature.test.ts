@@ -30,7 +30,7 @@ const listUsers = async (id: string): Promise<string[]> => {
 }
 
 /** What is not needed to compile, test and start. */
-const left = ['.git', '.mason', 'node_modules', 'dist', 'bench', 'console', 'examples']
+const left = ['.git', '.mason', 'node_modules', 'dist', 'bench', 'console']
 
 const test = base.extend(
   'copy',
@@ -61,6 +61,7 @@ describe('a copy of the source', () => {
         await rm(join(copy.path, 'test/features', one), { recursive: true, force: true })
       }
       await execute('npx', 'tsx', 'scripts/feature-list.ts')
+      await execute('npx', 'tsx', 'scripts/draw-graph.ts')
       await execute('npx', 'tsc', '--noEmit', '-p', 'tsconfig.build.json')
       await execute('npx', 'vitest', 'run', '--project', 'unit', 'test/engine', 'test/features', 'test/graph')
       const listed = await execute('npx', 'tsx', 'src/cli.ts', 'features', '--json')
