@@ -32,17 +32,7 @@ const arrows: Record<string, readonly string[]> = {
   memory: ['state', 'context', 'infra', 'accounts', 'models', 'files'],
   engine: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'files', 'memory'],
   // of the core; `listFeatureImports` has the rest
-  features: [
-    'state',
-    'context',
-    'dialogue',
-    'graph',
-    'routes',
-    'infra',
-    'accounts',
-    'models',
-    'engine',
-  ],
+  features: ['state', 'context', 'dialogue', 'graph', 'routes', 'infra', 'accounts', 'models', 'engine'],
   routes: ['state', 'infra', 'accounts', 'models'],
   producer: ['state', 'client', 'infra'],
   project: ['state', 'graph', 'infra'],
