@@ -9,6 +9,10 @@ const folder = join(root, 'src/features')
 /** Where the list of features is written. */
 export const featureListPath = join(root, 'src/app/features.generated.ts')
 
+/** As the formatter breaks it. */
+const toLine = (head: string, body: string): string =>
+  head.length + 1 + body.length <= 110 ? `${head} ${body}` : `${head}\n        ${body}`
+
 /** The features with their files, as the built package loads them. Throws for a file whose suffix is unknown. */
 export const renderFeatureList = (): string => {
   const features = readdirSync(folder, { withFileTypes: true })
@@ -16,10 +20,12 @@ export const renderFeatureList = (): string => {
     .map(({ name }) => name)
     .sort()
   const blocks = features.map((id) => {
-    const files = readdirSync(join(folder, id), { encoding: 'utf8' })
+    const files = readdirSync(join(folder, id), { encoding: 'utf8', recursive: true })
       .filter((file) => file.endsWith('.ts') && readFileKind(`src/features/${id}`, file) !== null)
       .sort()
-    const lines = files.map((file) => `      '${file}': () => import('../features/${id}/${file}'),`)
+    const lines = files.map((file) =>
+      toLine(`      '${file}': () =>`, `import('../features/${id}/${file}'),`),
+    )
     return ['  {', `    folder: 'src/features/${id}',`, '    files: {', ...lines, '    },', '  },'].join('\n')
   })
   return `import type { FeatureSource } from '../features/load-features.ts'

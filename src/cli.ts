@@ -6,7 +6,11 @@ import type { DevFlags } from './app/cli/dev.ts'
 import type { DoctorFlags } from './app/cli/doctor/doctor.ts'
 import { addEffectsCommands } from './app/cli/effects/commands.ts'
 import { exitCodes } from './app/cli/errors.ts'
-import { loadFeatureCommands } from './app/cli/features/feature-commands.ts'
+import {
+  type FeatureCommands,
+  loadFeatureCommands,
+  type StartAlone,
+} from './app/cli/features/feature-commands.ts'
 import {
   addModelsCommands,
   addTargetOptions,
@@ -14,7 +18,6 @@ import {
   type StartCommand,
 } from './app/cli/models/commands.ts'
 import type { CreateTokenFlags } from './app/cli/models/create-token.ts'
-import { addPaymentsCommands } from './app/cli/payments/commands.ts'
 import type { RotateFlags } from './app/cli/rotate-keys.ts'
 import type { RunFlags } from './app/cli/run.ts'
 import { addRunsCommands } from './app/cli/runs/commands.ts'
@@ -32,12 +35,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 input required, 130 c
 
 const migrateOption = ['--migrate', 'apply missing migrations to the database server first'] as const
 
-const createProgram = (
-  start: StartCommand,
-  /** Without settings and mason.config.ts. */
-  startAlone: (command: () => Promise<number>) => Promise<void>,
-  addFeatureCommands: (program: Command, start: StartCommand) => void,
-): Command => {
+const createProgram = (start: StartCommand, startAlone: StartAlone, features: FeatureCommands): Command => {
   const program = new Command('mason')
     .description('A durable agent runtime: workers execute runs as one graph over one state.')
     .version(readMasonVersion())
@@ -98,12 +96,11 @@ const createProgram = (
     .command('migrate')
     .description('apply missing database migrations and create the logins of API, workers and executor')
     .action(() => start(async (env) => (await import('./app/cli/migrate.ts')).migrateDatabase(env)))
-  program
-    .command('keys')
-    .description('manage the keys that encrypt stored secrets')
-    .command('rotate')
+  features
+    .addKeyOptions(
+      program.command('keys').description('manage the keys that encrypt stored secrets').command('rotate'),
+    )
     .description('encrypt stored vendor keys under a new master key, without downtime')
-    .option('--payments', "the executor's private keys under a new payment key instead")
     .action((flags: RotateFlags) =>
       start(async (env, scrubber) =>
         (await import('./app/cli/rotate-keys.ts')).rotateKeys(flags, env, scrubber),
@@ -147,23 +144,7 @@ const createProgram = (
   addModelsCommands(program, start)
   addRunsCommands(program, start)
   addEffectsCommands(program, start)
-  addFeatureCommands(program, start)
-  addPaymentsCommands(program, start)
-  const ap2 = program.command('ap2').description('verify and read mandates of the Agent Payments Protocol')
-  ap2
-    .command('verify')
-    .description('verify chains of mandates, one JSON object a line, and print a verdict on each')
-    .argument('[file]', 'JSON lines; - is standard input', '-')
-    .action((path: string) =>
-      startAlone(async () => (await import('./app/cli/ap2/verify.ts')).verifyMandates(path)),
-    )
-  ap2
-    .command('inspect')
-    .description('print a token for people, without verifying it')
-    .argument('<token>', 'a chain of mandates, an SD-JWT or a JWT')
-    .action((token: string) =>
-      startAlone(async () => (await import('./app/cli/ap2/inspect.ts')).inspectToken(token)),
-    )
+  features.add(program, start, startAlone)
   program
     .command('tools')
     .description('list the nodes and tools, with those of mason.config.ts and MASON_TOOLS')

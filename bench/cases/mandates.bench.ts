@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, hash, type JsonWebKey, verify } from 'node:crypto'
-import { appendMandate, conceal, issueMandate } from '../../src/payments/mandates/tokens/issue.ts'
-import { createKeyImporter, trustForEveryRole } from '../../src/payments/mandates/tokens/keys.ts'
-import { verifyPaymentChain } from '../../src/payments/mandates/verify/chains.ts'
+import { appendMandate, conceal, issueMandate } from '../../src/features/payments/mandates/tokens/issue.ts'
+import { createKeyImporter, trustForEveryRole } from '../../src/features/payments/mandates/tokens/keys.ts'
+import { verifyPaymentChain } from '../../src/features/payments/mandates/verify/chains.ts'
 import type { Case, Variant } from '../case.ts'
 import { median } from '../support/statistics.ts'
 

@@ -1,6 +1,6 @@
 import { authorizeCart } from '../../examples/ap2/authorize-cart.ts'
-import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
-import type { SigningKey } from '../../src/payments/mandates/tokens/keys.ts'
+import { signJws } from '../../src/features/payments/mandates/tokens/jws.ts'
+import type { SigningKey } from '../../src/features/payments/mandates/tokens/keys.ts'
 import { unique } from '../../test/support/backend.ts'
 import { checkout, createParty, parties, shop } from '../../test/support/mandate-parties.ts'
 import { site } from '../../test/support/passkeys.ts'

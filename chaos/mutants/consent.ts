@@ -14,8 +14,8 @@ const surfaces = consents(
 const brokenTexts = consents(
   'a consent is not asked for with an id of broken characters, a wrong offset, or texts that are too long to sign',
 )
-const decision = 'src/payments/consent/decide-consents.ts'
-const file = 'src/payments/consent/passkeys.ts'
+const decision = 'src/features/payments/consent/decide-consents.ts'
+const file = 'src/features/payments/consent/passkeys.ts'
 
 /** What keeps another person from signing payments. */
 export const consentMutants: readonly Mutant[] = [
@@ -40,14 +40,14 @@ export const consentMutants: readonly Mutant[] = [
   },
   {
     name: 'the one use of a link',
-    file: 'src/payments/consent/links.ts',
+    file: 'src/features/payments/consent/links.ts',
     edits: [{ from: 'AND used_at IS NULL AND', to: 'AND' }],
     why: 'who finds an old link enrols a passkey, or answers a second time',
     caughtBy: passkeys('a passkey is enrolled once by a link, also by two requests at the same time'),
   },
   {
     name: 'the end of a link',
-    file: 'src/payments/consent/links.ts',
+    file: 'src/features/payments/consent/links.ts',
     edits: [{ from: 'AND used_at IS NULL AND expires_at > clock_timestamp()', to: 'AND used_at IS NULL' }],
     why: 'an old link is good for ever',
     caughtBy: passkeys(
@@ -56,7 +56,7 @@ export const consentMutants: readonly Mutant[] = [
   },
   {
     name: 'the purpose of a link',
-    file: 'src/payments/consent/links.ts',
+    file: 'src/features/payments/consent/links.ts',
     edits: [{ from: 'AND purpose = $2 AND', to: 'AND $2::text IS NOT NULL AND' }],
     why: 'who gets a consent link enrols a passkey with it',
     caughtBy: passkeys('a link for a consent enrols no passkey'),
@@ -120,7 +120,7 @@ export const consentMutants: readonly Mutant[] = [
   },
   {
     name: 'the merchant of a consent',
-    file: 'src/payments/consent/consents.ts',
+    file: 'src/features/payments/consent/consents.ts',
     edits: [
       {
         from: '  const { offer_ends } = await readConsent(sql, tenant, request, audience)\n',
@@ -134,7 +134,7 @@ export const consentMutants: readonly Mutant[] = [
   },
   {
     name: 'one open consent of a run',
-    file: 'src/payments/consent/consents.ts',
+    file: 'src/features/payments/consent/consents.ts',
     edits: [{ from: 'if (!row || row.open)', to: 'if (!row)' }],
     why: 'a person is flooded until they sign',
     caughtBy: consents(
@@ -143,7 +143,7 @@ export const consentMutants: readonly Mutant[] = [
   },
   {
     name: 'five consents of a user in an hour',
-    file: 'src/payments/consent/consents.ts',
+    file: 'src/features/payments/consent/consents.ts',
     edits: [{ from: 'const maxAnHour = 5', to: 'const maxAnHour = 500' }],
     why: 'a person is asked until they sign',
     caughtBy: consents(
@@ -168,7 +168,7 @@ export const consentMutants: readonly Mutant[] = [
   },
   {
     name: 'the order of links made at once',
-    file: 'src/payments/consent/consents.ts',
+    file: 'src/features/payments/consent/consents.ts',
     edits: [
       {
         from: "      await sql.query('SELECT FROM consents WHERE consent_id = $1 FOR NO KEY UPDATE', [ref_id])\n",
@@ -180,28 +180,28 @@ export const consentMutants: readonly Mutant[] = [
   },
   {
     name: 'the warning of a sum',
-    file: 'src/payments/consent/content.ts',
+    file: 'src/features/payments/consent/content.ts',
     edits: [{ from: 'checkCartSum(readCart.value.contents).length === 0', to: 'readCart.ok' }],
     why: 'a user approves a total that the items do not explain',
     caughtBy: consents('a consent says that items do not add up to the total that is paid'),
   },
   {
     name: 'the characters of ids',
-    file: 'src/payments/mandates/ids.ts',
+    file: 'src/features/payments/mandates/ids.ts',
     edits: [{ from: 'id.isWellFormed() && !/[\\0\\ufffd]/.test(id)', to: "id !== ''" }],
     why: 'a consent is approved that no database can hold, or two ids are one',
     caughtBy: brokenTexts,
   },
   {
     name: 'the offset of an expiry',
-    file: 'src/payments/mandates/calendar.ts',
+    file: 'src/features/payments/mandates/calendar.ts',
     edits: [{ from: 'if (!isDay && !hasPossibleOffset(text)) return null', to: '' }],
     why: 'a cart is paid beyond its time',
     caughtBy: brokenTexts,
   },
   {
     name: 'texts that are too long to sign',
-    file: 'src/payments/consent/consents.ts',
+    file: 'src/features/payments/consent/consents.ts',
     edits: [{ from: '+ maxEnvelope > maxTokenLength', to: '+ maxEnvelope > Infinity' }],
     why: 'a user approves what no executor can sign',
     caughtBy: brokenTexts,

@@ -3,8 +3,8 @@ import { type Mutant, testsOf } from './mutant.ts'
 const rows = testsOf('test/integration/payment-rows.test.ts')
 const executor = testsOf('test/integration/payment-executor.test.ts')
 const races = testsOf('test/integration/payment-races.test.ts')
-const ledger = 'migrations/20261127_08_payments.sql'
-const folder = 'src/payments/executor'
+const folder = 'src/features/payments/executor'
+const ledger = 'src/features/payments/migrations/20261127_08_payments.sql'
 
 /** Guards of money: each payment once, inside its mandate, by the executor alone. */
 export const ledgerMutants: readonly Mutant[] = [
@@ -138,7 +138,7 @@ export const ledgerMutants: readonly Mutant[] = [
   },
   {
     name: 'the payee signed the checkout',
-    file: 'src/payments/mandates/verify/payee.ts',
+    file: 'src/features/payments/mandates/verify/payee.ts',
     edits: [{ from: 'if (!isNamed || !isIssuer)', to: 'if (!isNamed)' }],
     why: 'one merchant sells, and another is paid',
     caughtBy: executor(
@@ -330,7 +330,7 @@ export const ledgerMutants: readonly Mutant[] = [
   },
   {
     name: 'the least window of a provider',
-    file: 'src/payments/providers/provider-schemas.ts',
+    file: 'src/features/payments/providers/provider-schemas.ts',
     edits: [{ from: 'const minWindowMs = 300_000', to: 'const minWindowMs = 1' }],
     why: 'a request that was held up comes when its key is forgotten',
     caughtBy: testsOf('test/integration/payment-providers.test.ts')(
@@ -339,7 +339,7 @@ export const ledgerMutants: readonly Mutant[] = [
   },
   {
     name: 'the businesses of a provider',
-    file: 'src/payments/providers/provider-rows.ts',
+    file: 'src/features/payments/providers/provider-rows.ts',
     edits: [{ from: '(tenants IS NULL OR $2 = ANY(tenants))', to: '$2::text IS NOT NULL' }],
     why: 'a business pays by the account of another',
     caughtBy: testsOf('test/integration/payment-providers.test.ts')(

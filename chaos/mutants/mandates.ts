@@ -1,12 +1,12 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const chainTests = testsOf('test/payments/mandates/tokens/chain.test.ts')
-const verifyTests = testsOf('test/payments/mandates/verify/chains.test.ts')
-const cartTests = testsOf('test/payments/mandates/verify/carts.test.ts')
-const receiptTests = testsOf('test/payments/mandates/verify/receipts.test.ts')
+const chainTests = testsOf('test/features/payments/mandates/tokens/chain.test.ts')
+const verifyTests = testsOf('test/features/payments/mandates/verify/chains.test.ts')
+const cartTests = testsOf('test/features/payments/mandates/verify/carts.test.ts')
+const receiptTests = testsOf('test/features/payments/mandates/verify/receipts.test.ts')
 const demoTests = testsOf('test/integration/payment-demo.test.ts')
 const executorTests = testsOf('test/integration/payment-executor.test.ts')
-const folder = 'src/payments/mandates'
+const folder = 'src/features/payments/mandates'
 
 /** What keeps a mandate from being swapped, hidden or used twice; `payments.ts` has what a second checker sees too. */
 export const mandateMutants: readonly Mutant[] = [
@@ -37,7 +37,7 @@ export const mandateMutants: readonly Mutant[] = [
   },
   {
     name: 'no placeholder beside a provider that moves money',
-    file: 'migrations/20261127_08_payments.sql',
+    file: 'src/features/payments/migrations/20261127_08_payments.sql',
     edits: [{ from: ' AND bool_and(is_test)', to: '' }],
     why: 'unsigned carts and payments move money',
     caughtBy: demoTests(
@@ -97,7 +97,7 @@ export const mandateMutants: readonly Mutant[] = [
   },
   {
     name: 'the issuer is paid in AP2 0.2',
-    file: 'src/payments/executor/verify-order.ts',
+    file: 'src/features/payments/executor/verify-order.ts',
     edits: [{ from: 'payee: { ...mandated.payee, id: merchant.issuer }', to: 'payee: mandated.payee' }],
     why: 'an agent or a merchant names the account that is paid',
     caughtBy: executorTests(
@@ -126,7 +126,7 @@ export const mandateMutants: readonly Mutant[] = [
   },
   {
     name: 'one issuer of a merchant in limits',
-    file: 'src/payments/consent/proposals.ts',
+    file: 'src/features/payments/consent/proposals.ts',
     edits: [{ from: 'if (other !== undefined)', to: "if (other === '')" }],
     why: 'the page shows one issuer and another one is paid',
     caughtBy: testsOf('test/integration/open-mandates.test.ts')(

@@ -8,14 +8,14 @@ const ended = payments(
 const atOnce = payments(
   'closed mandates of one open mandate never take more than its budget, and never two are without an outcome: 20 runs on two executors',
 )
-const closer = 'src/payments/executor/close-order.ts'
-const migration = 'migrations/20261127_08_payments.sql'
+const closer = 'src/features/payments/executor/close-order.ts'
+const migration = 'src/features/payments/migrations/20261127_08_payments.sql'
 
 /** What keeps an agent within the limits that a person signed before they went away. */
 export const openMandateMutants: readonly Mutant[] = [
   {
     name: 'the end of an open mandate',
-    file: 'src/payments/executor/reservation.ts',
+    file: 'src/features/payments/executor/reservation.ts',
     edits: [{ from: 'return row && !row.revoked && !row.expired ?', to: 'return row && !row.revoked ?' }],
     why: 'clocks of signers may be wrong by five minutes, and an agent pays that long after the end',
     caughtBy: ended,
@@ -66,7 +66,7 @@ export const openMandateMutants: readonly Mutant[] = [
   },
   {
     name: 'the revocation of an open mandate',
-    file: 'src/payments/executor/reservation.ts',
+    file: 'src/features/payments/executor/reservation.ts',
     edits: [
       {
         from: 'return row && !row.revoked && !row.expired ? null : endedViolation(row)',
@@ -91,7 +91,7 @@ export const openMandateMutants: readonly Mutant[] = [
   },
   {
     name: 'one closed mandate without an outcome',
-    file: 'src/payments/executor/reservation.ts',
+    file: 'src/features/payments/executor/reservation.ts',
     edits: [
       { from: "if (await hasRow(sql, liveStatement, [openId])) throw new RolledBackError('busy')", to: '' },
     ],
@@ -109,7 +109,7 @@ export const openMandateMutants: readonly Mutant[] = [
   },
   {
     name: 'the texts of open mandates that are signed as they were shown',
-    file: 'src/payments/mandates/v2/open-mandates.ts',
+    file: 'src/features/payments/mandates/v2/open-mandates.ts',
     edits: [
       {
         from: 'return made.checkout === pair.checkout && made.payment === pair.payment ? limits : null',
@@ -121,7 +121,7 @@ export const openMandateMutants: readonly Mutant[] = [
   },
   {
     name: 'the user of an open mandate',
-    file: 'src/payments/consent/open-mandate-rows.ts',
+    file: 'src/features/payments/consent/open-mandate-rows.ts',
     edits: [{ from: "'m.tenant = $1 AND m.user_id = $2'", to: `"m.tenant = $1 AND $2::text <> ''"` }],
     why: 'a run of one user pays by what another one signed',
     caughtBy: runs(
@@ -130,7 +130,7 @@ export const openMandateMutants: readonly Mutant[] = [
   },
   {
     name: 'the merchants of an open mandate',
-    file: 'src/payments/consent/proposals.ts',
+    file: 'src/features/payments/consent/proposals.ts',
     edits: [
       {
         from: 'const [issuer, other] = await listIssuers(sql, tenant, merchant)',

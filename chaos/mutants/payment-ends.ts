@@ -2,8 +2,8 @@ import { type Mutant, testsOf } from './mutant.ts'
 
 const executor = testsOf('test/integration/payment-executor.test.ts')
 const consents = testsOf('test/integration/consent.test.ts')
-const folder = 'src/payments/executor'
-const decision = 'src/payments/consent/decide-consents.ts'
+const folder = 'src/features/payments/executor'
+const decision = 'src/features/payments/consent/decide-consents.ts'
 
 const unhashed = consents(
   'a consent is not asked for where the cart or the payment has a member that cannot be hashed, which is named',
@@ -34,7 +34,7 @@ const totals = executor(
 export const paymentEndMutants: readonly Mutant[] = [
   {
     name: 'the hash of a cart for which consent is asked',
-    file: 'src/payments/mandates/verify/carts.ts',
+    file: 'src/features/payments/mandates/verify/carts.ts',
     edits: [
       {
         from: 'if (crypto.length > 0 || hashReceived(wire, crypto) === null)',
@@ -46,7 +46,7 @@ export const paymentEndMutants: readonly Mutant[] = [
   },
   {
     name: 'the hash of a payment for which consent is asked',
-    file: 'src/payments/consent/content.ts',
+    file: 'src/features/payments/consent/content.ts',
     edits: [{ from: 'unhashed) === null)', to: "unhashed) === '')" }],
     why: 'a user approves a payment that no one can sign',
     caughtBy: unhashed,
@@ -140,21 +140,21 @@ export const paymentEndMutants: readonly Mutant[] = [
   },
   {
     name: 'the length of ids',
-    file: 'src/payments/mandates/ids.ts',
+    file: 'src/features/payments/mandates/ids.ts',
     edits: [{ from: '  .max(maxIdChars)\n', to: '' }],
     why: 'a person approves what the database refuses',
     caughtBy: unstorable,
   },
   {
     name: 'the one total of a checkout',
-    file: 'src/payments/mandates/v2/total.ts',
+    file: 'src/features/payments/mandates/v2/total.ts',
     edits: [{ from: 'if (listed.length !== 1)', to: 'if (listed.length === 0)' }],
     why: 'an agent pays another total than the one that was shown',
     caughtBy: totals,
   },
   {
     name: 'a total at all',
-    file: 'src/payments/mandates/v2/total.ts',
+    file: 'src/features/payments/mandates/v2/total.ts',
     edits: [
       {
         from: "if (typeof total === 'string') return [",
@@ -166,7 +166,7 @@ export const paymentEndMutants: readonly Mutant[] = [
   },
   {
     name: "a cart's own id",
-    file: 'migrations/20261127_08_payments.sql',
+    file: 'src/features/payments/migrations/20261127_08_payments.sql',
     edits: [
       { from: 'CREATE UNIQUE INDEX payments_one_live_cart', to: 'CREATE INDEX payments_one_live_cart' },
     ],
@@ -177,19 +177,19 @@ export const paymentEndMutants: readonly Mutant[] = [
   },
   {
     name: 'the digits of a preset',
-    file: 'src/payments/mandates/json.ts',
+    file: 'src/features/payments/mandates/json.ts',
     edits: [{ from: 'toDigits(value.source)', to: 'toDigits(String(Number(value.source)))' }],
     why: 'an agent changes digits that a double does not have',
-    caughtBy: testsOf('test/payments/mandates/v2/constraints.test.ts')(
+    caughtBy: testsOf('test/features/payments/mandates/v2/constraints.test.ts')(
       'the constraints of an open payment mandate compare presets by their digits, however a number is written',
     ),
   },
   {
     name: 'an allowed payee that hides its id',
-    file: 'src/payments/mandates/verify/chains.ts',
+    file: 'src/features/payments/mandates/verify/chains.ts',
     edits: [{ from: 'concealed.includes(entry)', to: 'concealed.length < 0' }],
     why: 'who takes the name and the website of an allowed payee is paid',
-    caughtBy: testsOf('test/payments/mandates/verify/chains.test.ts')(
+    caughtBy: testsOf('test/features/payments/mandates/verify/chains.test.ts')(
       'a payment chain whose allowed payee hides its id allows nothing by it, also to who has its name and website',
     ),
   },

@@ -36,7 +36,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
   },
   {
     name: 'the purpose of a sealed text',
-    file: 'src/payments/keys/sealed-texts.ts',
+    file: 'src/features/payments/keys/sealed-texts.ts',
     edits: [{ from: 'if (protectedHeader.use !== purpose)', to: 'if (protectedHeader.use === undefined)' }],
     why: 'a secret that is copied to another row is sent to its address',
     caughtBy: keys(
@@ -45,7 +45,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
   },
   {
     name: 'the address that the key of a provider is sealed for',
-    file: 'src/payments/providers/provider-rows.ts',
+    file: 'src/features/payments/providers/provider-rows.ts',
     edits: [{ from: 'api_key ${baseUrl}`', to: 'api_key ${baseUrl.slice(0, 8)}`' }],
     why: 'who changes the address of a provider receives its key',
     caughtBy: providers(
@@ -54,7 +54,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
   },
   {
     name: 'the columns of the private keys of the executor',
-    file: 'migrations/20261127_08_payments.sql',
+    file: 'src/features/payments/migrations/20261127_08_payments.sql',
     edits: [
       { from: 'GRANT SELECT (created_at, ended_at, kid, purpose, x, y) ON', to: 'GRANT SELECT, INSERT ON' },
     ],
@@ -63,7 +63,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
   },
   {
     name: 'the rows of providers that workers do not see',
-    file: 'migrations/20261127_08_payments.sql',
+    file: 'src/features/payments/migrations/20261127_08_payments.sql',
     edits: [
       {
         after: 'only_the_api ON payment_providers',
@@ -78,7 +78,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
   },
   {
     name: 'no providers that workers add',
-    file: 'migrations/20261127_08_payments.sql',
+    file: 'src/features/payments/migrations/20261127_08_payments.sql',
     edits: [
       {
         after: 'only_the_api ON payment_providers',
@@ -93,7 +93,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
   },
   {
     name: 'the key pairs that a rotation replaces',
-    file: 'src/payments/keys/payment-keys.ts',
+    file: 'src/features/payments/keys/payment-keys.ts',
     edits: [{ from: 'AND master_key <> $1 RETURNING', to: 'AND master_key = $1 RETURNING' }],
     why: 'a leaked payment key opens what is sealed after its rotation',
     caughtBy: keys(
@@ -102,7 +102,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
   },
   {
     name: 'the user of a secret answer',
-    file: 'src/payments/keys/sealed-texts.ts',
+    file: 'src/features/payments/keys/sealed-texts.ts',
     edits: [
       { from: '[business_id, user_id, payment_id, question]', to: '[business_id, payment_id, question]' },
     ],
@@ -113,7 +113,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
   },
   {
     name: 'the payment of a secret answer',
-    file: 'src/payments/keys/sealed-texts.ts',
+    file: 'src/features/payments/keys/sealed-texts.ts',
     edits: [{ from: '[business_id, user_id, payment_id, question]', to: '[business_id, user_id, question]' }],
     why: 'a token pays what it was not given for',
     caughtBy: testsOf('test/integration/secret-questions.test.ts')(
@@ -122,7 +122,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
   },
   {
     name: 'the question of a secret answer',
-    file: 'src/payments/keys/sealed-texts.ts',
+    file: 'src/features/payments/keys/sealed-texts.ts',
     edits: [
       { from: '[business_id, user_id, payment_id, question]', to: '[business_id, user_id, payment_id]' },
     ],
@@ -133,7 +133,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
   },
   {
     name: 'the business of a secret answer',
-    file: 'src/payments/keys/sealed-texts.ts',
+    file: 'src/features/payments/keys/sealed-texts.ts',
     edits: [{ from: '[business_id, user_id, payment_id, question]', to: '[user_id, payment_id, question]' }],
     why: 'a token of one business pays in another',
     caughtBy: testsOf('test/integration/secret-questions.test.ts')(

@@ -9,8 +9,8 @@ const attack = testsOf('test/integration/payment-attack.test.ts')(
 const providers = testsOf('test/integration/payment-providers.test.ts')
 const consents = testsOf('test/integration/consent.test.ts')
 const locks = testsOf('test/integration/wait-locks.test.ts')
-const folder = 'src/payments/executor'
-const ledger = 'migrations/20261127_08_payments.sql'
+const folder = 'src/features/payments/executor'
+const ledger = 'src/features/payments/migrations/20261127_08_payments.sql'
 const webhooks = executor(
   'a payment whose end is not known succeeds by a genuine webhook, which counts once, in whatever order and number webhooks come',
 )
@@ -120,7 +120,7 @@ export const paymentWorkMutants: readonly Mutant[] = [
   },
   {
     name: 'the text of a key id',
-    file: 'src/payments/mandates/tokens/chain.ts',
+    file: 'src/features/payments/mandates/tokens/chain.ts',
     edits: [{ from: "typeof text === 'string' && !isStorable(text)", to: 'text === null' }],
     why: 'one token holds up all payments that are verified beside it',
     caughtBy: executor(
@@ -213,7 +213,7 @@ export const paymentWorkMutants: readonly Mutant[] = [
   },
   {
     name: 'passkeys are added by the API alone',
-    file: 'migrations/20261127_08_payments.sql',
+    file: 'src/features/payments/migrations/20261127_08_payments.sql',
     edits: [
       {
         after: 'only_the_api ON passkeys',
@@ -231,7 +231,7 @@ export const paymentWorkMutants: readonly Mutant[] = [
   },
   {
     name: 'consents are answered by the API alone',
-    file: 'migrations/20261127_08_payments.sql',
+    file: 'src/features/payments/migrations/20261127_08_payments.sql',
     edits: [
       {
         after: 'only_the_api ON consents',
@@ -244,7 +244,7 @@ export const paymentWorkMutants: readonly Mutant[] = [
   },
   {
     name: 'secrets of providers are read by the executor alone',
-    file: 'migrations/20261127_08_payments.sql',
+    file: 'src/features/payments/migrations/20261127_08_payments.sql',
     edits: [
       {
         from: 'GRANT SELECT ON payment_providers TO mason_payments',
@@ -256,21 +256,21 @@ export const paymentWorkMutants: readonly Mutant[] = [
   },
   {
     name: 'a process for test providers moves no money',
-    file: 'src/payments/providers/provider-rows.ts',
+    file: 'src/features/payments/providers/provider-rows.ts',
     edits: [{ from: 'if (testOnly && !row.test)', to: 'if (testOnly && row.test === null)' }],
     why: 'an embedded process, whose key lies beside its data, moves money',
     caughtBy: providers('a payment provider moves money on a database server only'),
   },
   {
     name: 'a change of a provider writes what it changes alone',
-    file: 'src/payments/providers/provider-rows.ts',
+    file: 'src/features/payments/providers/provider-rows.ts',
     edits: [{ from: 'change.window_ms ?? null,', to: 'change.window_ms ?? before.window_ms,' }],
     why: 'of two admins the later takes back what the earlier changed',
     caughtBy: providers('a payment provider keeps what another admin changes at the same moment'),
   },
   {
     name: 'a consent is answered once, also by a surface',
-    file: 'src/payments/consent/consents.ts',
+    file: 'src/features/payments/consent/consents.ts',
     edits: [
       {
         from: 'WHERE consent_id = $1 AND ${openSql} RETURNING consent_id',
@@ -285,16 +285,16 @@ export const paymentWorkMutants: readonly Mutant[] = [
   },
   {
     name: 'texts of others on a page are escaped',
-    file: 'src/payments/consent/pages.ts',
+    file: 'src/features/payments/consent/pages.ts',
     edits: [{ from: 'const shown = escapeHtml(text).replace', to: 'const shown = text.replace' }],
     why: 'a merchant writes what the page says about the payment',
-    caughtBy: testsOf('test/payments/consent/pages.test.ts')(
+    caughtBy: testsOf('test/features/payments/consent/pages.test.ts')(
       'a text of others on a page is escaped, and isolated in its direction',
     ),
   },
   {
     name: 'a link is stored as its hash',
-    file: 'src/payments/consent/links.ts',
+    file: 'src/features/payments/consent/links.ts',
     edits: [
       {
         from: '[sha256(link), tenant, user_id, purpose, ref_id, expires_at]',
@@ -341,7 +341,7 @@ export const paymentWorkMutants: readonly Mutant[] = [
   },
   {
     name: 'the end of a pending payment',
-    file: 'src/payments/executor/payment-answers.ts',
+    file: 'src/features/payments/executor/payment-answers.ts',
     edits: [{ from: '(operation.age_ms ?? 0) > maxPendingMs', to: 'answer === null' }],
     why: 'a run waits for ever for a payment that stays pending',
     caughtBy: testsOf('test/integration/payment-executor.test.ts')(
@@ -350,14 +350,14 @@ export const paymentWorkMutants: readonly Mutant[] = [
   },
   {
     name: 'the form of a webhook',
-    file: 'src/app/payments-api.ts',
+    file: 'src/features/payments/payments-api.ts',
     edits: [{ from: 'if (!isWebhookForm(headers, clock.now()))', to: "if (address === '')" }],
     why: 'unsigned floods fill the inbox and use up the limit',
     caughtBy: webhookTests,
   },
   {
     name: 'the limit of webhooks by address',
-    file: 'src/app/payments-api.ts',
+    file: 'src/features/payments/payments-api.ts',
     edits: [{ from: '`${providerId} ${address}`', to: 'providerId' }],
     why: 'a flood from elsewhere shuts the provider out',
     caughtBy: webhookTests,

@@ -1,16 +1,16 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const agreement = testsOf('test/payments/agreement.test.ts')(
+const agreement = testsOf('test/features/payments/agreement.test.ts')(
   'mason ap2 verify and a checker written apart from it agree on random mandates, valid ones and others',
 )
-const tokens = 'src/payments/mandates/tokens'
+const tokens = 'src/features/payments/mandates/tokens'
 const trust = testsOf('test/integration/trust.test.ts')
 
 /** What keeps a payment from being decided by a key, or a mandate, that does not count. */
 export const paymentMutants: readonly Mutant[] = [
   {
     name: 'the revocation of a trusted key',
-    file: 'src/payments/trust/trust.ts',
+    file: 'src/features/payments/trust/trust.ts',
     edits: [{ from: 'WHEN revoked_at IS NOT NULL', to: 'WHEN false' }],
     why: 'a stolen key goes on paying',
     caughtBy: trust(
@@ -19,7 +19,7 @@ export const paymentMutants: readonly Mutant[] = [
   },
   {
     name: 'the end of a trusted key',
-    file: 'src/payments/trust/trust.ts',
+    file: 'src/features/payments/trust/trust.ts',
     edits: [{ from: 'WHEN valid_to <= clock_timestamp()', to: 'WHEN false' }],
     why: 'a key is good beyond its time',
     caughtBy: trust(
@@ -29,14 +29,14 @@ export const paymentMutants: readonly Mutant[] = [
   },
   {
     name: 'the role of a trusted key',
-    file: 'src/payments/trust/trust.ts',
+    file: 'src/features/payments/trust/trust.ts',
     edits: [{ from: 'AND for_role = ANY(roles)', to: 'AND for_role IS NOT NULL' }],
     why: 'a merchant signs what only a user may',
     caughtBy: trust('a trusted key is looked up by its kid, its issuer and its role'),
   },
   {
     name: 'the business of a trusted key',
-    file: 'src/payments/trust/trust.ts',
+    file: 'src/features/payments/trust/trust.ts',
     edits: [
       { from: 'WHERE (tenant IS NULL OR tenant = for_business)', to: 'WHERE (for_business IS NOT NULL)' },
     ],
@@ -47,7 +47,7 @@ export const paymentMutants: readonly Mutant[] = [
   },
   {
     name: 'a revocation of the key in every row',
-    file: 'src/payments/trust/trusted-keys.ts',
+    file: 'src/features/payments/trust/trusted-keys.ts',
     edits: [{ from: 'WHERE x = (SELECT x FROM trusted_keys WHERE key_id = $1)', to: 'WHERE key_id = $1' }],
     why: 'a revoked key goes on under another issuer or business',
     caughtBy: trust(
@@ -56,7 +56,7 @@ export const paymentMutants: readonly Mutant[] = [
   },
   {
     name: 'the trigger that keeps trusted keys',
-    file: 'migrations/20261127_08_payments.sql',
+    file: 'src/features/payments/migrations/20261127_08_payments.sql',
     edits: [{ from: 'IF NEW IS DISTINCT FROM ended THEN', to: 'IF false THEN' }],
     why: 'what a payment was decided by is edited afterwards',
     caughtBy: trust(
@@ -65,7 +65,7 @@ export const paymentMutants: readonly Mutant[] = [
   },
   {
     name: 'the login that writes trusted keys',
-    file: 'migrations/20261127_08_payments.sql',
+    file: 'src/features/payments/migrations/20261127_08_payments.sql',
     edits: [
       {
         after: 'only_the_api ON trusted_keys',
@@ -158,7 +158,7 @@ export const paymentMutants: readonly Mutant[] = [
       },
     ],
     why: 'a hop without an audience is passed on',
-    caughtBy: testsOf('test/payments/mandates/tokens/chain.test.ts')(
+    caughtBy: testsOf('test/features/payments/mandates/tokens/chain.test.ts')(
       'a chain whose intermediate hop has no audience or nonce, or no key for the next, is refused (row 21)',
     ),
   },
@@ -197,14 +197,14 @@ export const paymentMutants: readonly Mutant[] = [
   },
   {
     name: 'the hash of the checkout',
-    file: 'src/payments/mandates/verify/chains.ts',
+    file: 'src/features/payments/mandates/verify/chains.ts',
     edits: [{ from: 'if (hash !== hashText(text))', to: 'if (hash === undefined)' }],
     why: 'another checkout is sent under the hash of the approved one',
     caughtBy: agreement,
   },
   {
     name: 'the signature of the merchant',
-    file: 'src/payments/mandates/verify/chains.ts',
+    file: 'src/features/payments/mandates/verify/chains.ts',
     edits: [{ from: "findSigner(jws, 'merchant', findKeys)", to: 'void findKeys' }],
     why: 'a checkout is forged',
     caughtBy: agreement,

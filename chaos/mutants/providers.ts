@@ -1,9 +1,9 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const file = 'src/payments/providers/card.ts'
-const operations = testsOf('test/payments/providers/card.test.ts')
-const answers = testsOf('test/payments/providers/card-answers.test.ts')
-const webhooks = testsOf('test/payments/providers/card-webhooks.test.ts')
+const file = 'src/features/payments/providers/card.ts'
+const operations = testsOf('test/features/payments/providers/card.test.ts')
+const answers = testsOf('test/features/payments/providers/card-answers.test.ts')
+const webhooks = testsOf('test/features/payments/providers/card-webhooks.test.ts')
 
 /** What keeps the answers and webhooks of a provider from being taken for more than they are. */
 export const providerMutants: readonly Mutant[] = [
@@ -32,11 +32,11 @@ export const providerMutants: readonly Mutant[] = [
   },
   {
     name: 'the amount that a provider confirms',
-    file: 'src/payments/providers/provider.ts',
+    file: 'src/features/payments/providers/provider.ts',
     edits: [{ from: 'currency === amount.currency && minor === amount.minor', to: 'true' }],
     why: 'another amount than the mandate allows counts as paid',
     caughtBy: [
-      ...testsOf('test/payments/providers/provider.test.ts')(
+      ...testsOf('test/features/payments/providers/provider.test.ts')(
         'the check of an answer of a provider accepts what was asked, and refuses every other amount and currency',
       ),
       ...operations(
@@ -112,7 +112,7 @@ export const providerMutants: readonly Mutant[] = [
   },
   {
     name: 'redirects of a provider',
-    file: 'src/payments/providers/json-exchange.ts',
+    file: 'src/features/payments/providers/json-exchange.ts',
     edits: [{ from: 'maxRedirects: 0', to: 'maxRedirects: 5' }],
     why: 'the key of a provider goes to another address',
     caughtBy: answers(
@@ -121,7 +121,7 @@ export const providerMutants: readonly Mutant[] = [
   },
   {
     name: 'the length of an answer of a provider',
-    file: 'src/payments/providers/json-exchange.ts',
+    file: 'src/features/payments/providers/json-exchange.ts',
     edits: [{ from: 'if (size <= maxBodyBytes) continue', to: 'if (size > 0) continue' }],
     why: 'a provider fills the memory of the executor',
     caughtBy: answers(

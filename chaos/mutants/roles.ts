@@ -21,7 +21,7 @@ export const roleMutants: readonly Mutant[] = [
   },
   {
     name: 'passkeys and consents have a role of their own',
-    file: 'src/app/http/consent.routes.ts',
+    file: 'src/features/payments/consent.routes.ts',
     edits: [{ after: "app.post('/v1/users/:id/passkeys'", from: "'consent'", to: "'submit'" }],
     why: 'a token that submits enrols its own passkey for any user and pays in their name',
     caughtBy: roles(
@@ -39,7 +39,7 @@ export const roleMutants: readonly Mutant[] = [
   },
   {
     name: 'the API may ask for the demo profile',
-    file: 'migrations/20261127_08_payments.sql',
+    file: 'src/features/payments/migrations/20261127_08_payments.sql',
     edits: [
       {
         from: 'ON FUNCTION accepts_placeholders TO mason_admin, mason_api',
@@ -53,7 +53,7 @@ export const roleMutants: readonly Mutant[] = [
   },
   {
     name: 'providers are created one at a time',
-    file: 'src/payments/providers/provider-rows.ts',
+    file: 'src/features/payments/providers/provider-rows.ts',
     edits: [{ from: `await sql.query("SELECT pg_advisory_xact_lock(hashtext('mason.providers'))")`, to: '' }],
     why: 'a demo provider and one that moves money are active beside each other',
     caughtBy: testsOf('test/integration/payment-providers.test.ts')(

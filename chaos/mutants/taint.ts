@@ -6,7 +6,7 @@ const runTests = testsOf('test/integration/payment-run.test.ts')
 export const taintMutants: readonly Mutant[] = [
   {
     name: 'no argument for payee or amount',
-    file: 'src/tools/payments/create-payment-mandate.tool.ts',
+    file: 'src/features/payments/tools/create-payment-mandate.tool.ts',
     edits: [{ from: 'z.strictObject({', to: 'z.looseObject({' }],
     why: 'a model that names a payee or an amount is not told that it decides neither',
     caughtBy: runTests(
@@ -15,7 +15,7 @@ export const taintMutants: readonly Mutant[] = [
   },
   {
     name: 'the method of a checkout',
-    file: 'src/payments/runs/signed-cart.ts',
+    file: 'src/features/payments/runs/signed-cart.ts',
     edits: [{ from: "chooseMethod(['card'], method)", to: "method ?? 'card'" }],
     why: 'the words of a model are signed, and shown to the person who signs',
     caughtBy: runTests(
@@ -24,10 +24,10 @@ export const taintMutants: readonly Mutant[] = [
   },
   {
     name: 'offers that are results',
-    file: 'src/tools/payments/purchase.ts',
+    file: 'src/features/payments/tools/purchase.ts',
     edits: [{ from: 'readPlannedCalls(one).length === 0', to: 'readPlannedCalls(one).length >= 0' }],
     why: 'what a model wrote into a call is taken for an offer',
-    caughtBy: testsOf('test/tools/purchase.test.ts')(
+    caughtBy: testsOf('test/features/payments/tools/purchase.test.ts')(
       'findPurchaseCart takes the latest offer in a result, and none that a model wrote into a call',
     ),
   },

@@ -4,16 +4,16 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Database } from '../../src/infra/database/database.ts'
-import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import {
   createNonce,
   orderAnswer,
   orderForAdmin,
   orderPayment,
   storeWebhook,
-} from '../../src/payments/ledger/orders.ts'
-import { createTrustedKeys } from '../../src/payments/trust/trusted-keys.ts'
+} from '../../src/features/payments/ledger/orders.ts'
+import { createTrustedKeys } from '../../src/features/payments/trust/trusted-keys.ts'
+import type { Database } from '../../src/infra/database/database.ts'
+import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { type CardProvider, cardSecrets, startCardProvider } from '../../test/support/card-provider.ts'
 import { paymentUrlOf } from '../../test/support/served-logins.ts'
 import { type Child, startChild } from '../child.ts'

@@ -1,12 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { startExecutor } from '../../src/features/payments/executor/start-executor.ts'
+import { openProvider } from '../../src/features/payments/providers/card.ts'
+import type { ProviderSecrets, ProviderSettings } from '../../src/features/payments/providers/provider.ts'
+import { createTrust } from '../../src/features/payments/trust/trust.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { openEgress } from '../../src/infra/egress/egress.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
-import { startExecutor } from '../../src/payments/executor/start-executor.ts'
-import { openProvider } from '../../src/payments/providers/card.ts'
-import type { ProviderSecrets, ProviderSettings } from '../../src/payments/providers/provider.ts'
-import { createTrust } from '../../src/payments/trust/trust.ts'
 
 /** An executor of payments as a process of its own, to be killed and frozen. Its argument is the JSON of a task. */
 export type ExecutorTask = {

@@ -1,7 +1,7 @@
-import type { MandatePair } from '../../src/payments/ledger/orders.ts'
-import { hashText } from '../../src/payments/mandates/tokens/encoding.ts'
-import { appendMandate, conceal, issueMandate } from '../../src/payments/mandates/tokens/issue.ts'
-import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
+import type { MandatePair } from '../../src/features/payments/ledger/orders.ts'
+import { hashText } from '../../src/features/payments/mandates/tokens/encoding.ts'
+import { appendMandate, conceal, issueMandate } from '../../src/features/payments/mandates/tokens/issue.ts'
+import { signJws } from '../../src/features/payments/mandates/tokens/jws.ts'
 import { createParty } from '../../test/support/mandate-parties.ts'
 
 const shop = { id: 'shop_1', name: 'Chaos Shop', website: 'https://shop.example' }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { inspect } from 'node:util'
 import type { Runtime } from '../../src/app/api.ts'
-import { createClosers } from '../../src/app/closers.ts'
+import { createClosers } from '../../src/infra/lib/closers.ts'
 import {
   endpointInputSchema,
   keyInputSchema,

@@ -1,7 +1,7 @@
-import { hashJson } from '../../src/payments/mandates/tokens/authorizations.ts'
-import type { JsonObject } from '../../src/payments/mandates/tokens/encoding.ts'
-import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
-import type { SigningKey } from '../../src/payments/mandates/tokens/keys.ts'
+import { hashJson } from '../../src/features/payments/mandates/tokens/authorizations.ts'
+import type { JsonObject } from '../../src/features/payments/mandates/tokens/encoding.ts'
+import { signJws } from '../../src/features/payments/mandates/tokens/jws.ts'
+import type { SigningKey } from '../../src/features/payments/mandates/tokens/keys.ts'
 
 /** Who signs a cart, for whom, and when. Times are in seconds. */
 export type CartClaims = {

@@ -1,5 +1,5 @@
-import { hashText } from '../../src/payments/mandates/tokens/encoding.ts'
-import { buildPaymentReceiptV1 } from '../../src/payments/mandates/v1/build.ts'
+import { hashText } from '../../src/features/payments/mandates/tokens/encoding.ts'
+import { buildPaymentReceiptV1 } from '../../src/features/payments/mandates/v1/build.ts'
 import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
 import cards from './cards.json' with { type: 'json' }
 import {

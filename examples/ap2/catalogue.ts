@@ -1,4 +1,4 @@
-import type { Money } from '../../src/payments/mandates/money.ts'
+import type { Money } from '../../src/features/payments/mandates/money.ts'
 import { refuse } from './messages.ts'
 import catalogue from './products.json' with { type: 'json' }
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { isObject } from '../../src/payments/mandates/tokens/encoding.ts'
-import { paymentMethodDataSchema } from '../../src/payments/mandates/v1/types.ts'
-import { verifyReceipt } from '../../src/payments/mandates/verify/receipts.ts'
-import { parseBy } from '../../src/payments/mandates/violations.ts'
+import { isObject } from '../../src/features/payments/mandates/tokens/encoding.ts'
+import { paymentMethodDataSchema } from '../../src/features/payments/mandates/v1/types.ts'
+import { verifyReceipt } from '../../src/features/payments/mandates/verify/receipts.ts'
+import { parseBy } from '../../src/features/payments/mandates/violations.ts'
 import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
 import accountRows from './accounts.json' with { type: 'json' }
 import { conclude, createVerifier, type Mandate, readMandate } from './mandates.ts'

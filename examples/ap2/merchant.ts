@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { buildBy } from '../../src/payments/mandates/build.ts'
-import { formatMoney } from '../../src/payments/mandates/money.ts'
-import { hashJson } from '../../src/payments/mandates/tokens/authorizations.ts'
-import { hashText } from '../../src/payments/mandates/tokens/encoding.ts'
-import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
+import { buildBy } from '../../src/features/payments/mandates/build.ts'
+import { formatMoney } from '../../src/features/payments/mandates/money.ts'
+import { hashJson } from '../../src/features/payments/mandates/tokens/authorizations.ts'
+import { hashText } from '../../src/features/payments/mandates/tokens/encoding.ts'
+import { signJws } from '../../src/features/payments/mandates/tokens/jws.ts'
 import {
   cartContentsSchema,
   contactAddressSchema,
   intentMandateSchema,
-} from '../../src/payments/mandates/v1/types.ts'
-import { parseBy } from '../../src/payments/mandates/violations.ts'
+} from '../../src/features/payments/mandates/v1/types.ts'
+import { parseBy } from '../../src/features/payments/mandates/violations.ts'
 import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
 import { authorizeCart } from './authorize-cart.ts'
 import { currency, findProduct, type Product, priceOrder, searchCatalogue } from './catalogue.ts'

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { AgentCard, Task } from '@a2a-js/sdk'
 import { toAgentReply } from '../../src/features/a2a/client/agent-reply.ts'
 import { currentAp2Uris } from '../../src/features/a2a/client/ap2.ts'
-import { hashText } from '../../src/payments/mandates/tokens/encoding.ts'
+import { hashText } from '../../src/features/payments/mandates/tokens/encoding.ts'
 import type { AgentReply } from '../../src/state/ports/agents.ts'
 import type { Part } from './messages.ts'
 

@@ -5,7 +5,7 @@ import { currentAp2Uris } from '../../src/features/a2a/client/ap2.ts'
 import { toCardJson } from '../../src/features/a2a/server/card.ts'
 import { readExtensions } from '../../src/features/a2a/server/extensions.ts'
 import { answerRpc, readVersion } from '../../src/features/a2a/server/rpc.ts'
-import { findMandateProblem } from '../../src/payments/mandates/v1/message-mandates.ts'
+import { findMandateProblem } from '../../src/features/payments/mandates/v1/message-mandates.ts'
 import { openBooks } from './books.ts'
 import { createProcessor } from './card-processor.ts'
 import cards from './cards.json' with { type: 'json' }

@@ -8,7 +8,7 @@ import {
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors'
 import type { RequestHandler } from '../../src/features/a2a/server/handler.ts'
-import { hashJson } from '../../src/payments/mandates/tokens/authorizations.ts'
+import { hashJson } from '../../src/features/payments/mandates/tokens/authorizations.ts'
 import type { Books } from './books.ts'
 import { type Answer, type Handle, type Part, RefusalError, readMessage } from './messages.ts'
 

@@ -1,4 +1,4 @@
-import type { SigningKey } from '../../src/payments/mandates/tokens/keys.ts'
+import type { SigningKey } from '../../src/features/payments/mandates/tokens/keys.ts'
 import { authorizeCart } from '../ap2/authorize-cart.ts'
 import { type Listening, serveJson, startModel } from '../purchase/model.ts'
 

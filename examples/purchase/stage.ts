@@ -8,8 +8,8 @@ import { exitCodes } from '../../src/app/cli/errors.ts'
 import { listenForInterrupt } from '../../src/app/cli/interrupts.ts'
 import { openTerminal, type Terminal } from '../../src/app/cli/terminal.ts'
 import { createClient } from '../../src/client/index.ts'
+import type { PaymentTrail } from '../../src/features/payments/ledger/payment-queries.ts'
 import type { Environment } from '../../src/infra/config/config.ts'
-import type { PaymentTrail } from '../../src/payments/ledger/payment-queries.ts'
 import { startMason } from '../served-demo/processes.ts'
 
 /** What `npm run demo:pay` and `npm run demo:buy` share: Mason embedded, the phone of a user, questions and the trail. */

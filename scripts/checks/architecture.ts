@@ -22,44 +22,6 @@ const arrows: Record<string, readonly string[]> = {
   dialogue: ['state', 'context'],
   client: ['state', 'memory'],
   'offline-model': ['state', 'context', 'dialogue'],
-  'payments/trust': ['state', 'infra', 'payments/mandates'],
-  'payments/mandates': ['state'],
-  'payments/providers': [
-    'state',
-    'infra',
-    'payments/mandates',
-    'payments/keys',
-    'payments/ledger',
-    'payments/trust',
-  ],
-  'payments/ledger': ['state', 'infra'],
-  'payments/executor': [
-    'state',
-    'infra',
-    'payments/mandates',
-    'payments/trust',
-    'payments/providers',
-    'payments/keys',
-    'payments/ledger',
-  ],
-  'payments/runs': [
-    'state',
-    'infra',
-    'payments/consent',
-    'payments/keys',
-    'payments/ledger',
-    'payments/mandates',
-  ],
-  'payments/keys': ['state', 'infra', 'payments/mandates'],
-  'payments/consent': [
-    'state',
-    'infra',
-    'accounts',
-    'payments/mandates',
-    'payments/ledger',
-    'payments/keys',
-    'payments/trust',
-  ],
   graph: ['state', 'context'],
   nodes: ['state', 'context', 'graph', 'dialogue'],
   tools: ['state', 'context', 'graph', 'dialogue'],
@@ -68,7 +30,7 @@ const arrows: Record<string, readonly string[]> = {
   models: ['state', 'context', 'infra', 'accounts'],
   files: ['state', 'infra', 'accounts'],
   memory: ['state', 'context', 'infra', 'accounts', 'models', 'files'],
-  engine: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'files', 'memory', 'payments/keys'],
+  engine: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'files', 'memory'],
   // of the core; `listFeatureImports` has the rest
   features: ['state', 'context', 'dialogue', 'graph', 'routes', 'infra', 'accounts', 'models', 'engine'],
   routes: ['state', 'infra', 'accounts', 'models'],
@@ -88,32 +50,9 @@ const arrows: Record<string, readonly string[]> = {
     'engine',
     'offline-model',
     'project',
-    'payments/mandates',
-    'payments/trust',
-    'payments/providers',
-    'payments/keys',
-    'payments/ledger',
-    'payments/executor',
-    'payments/consent',
-    'payments/runs',
   ],
   testing: ['state', 'infra', 'project', 'app'],
-  'app/http': [
-    'state',
-    'routes',
-    'context',
-    'graph',
-    'infra',
-    'accounts',
-    'models',
-    'memory',
-    'payments/trust',
-    'payments/keys',
-    'payments/providers',
-    'payments/ledger',
-    'payments/consent',
-    'app',
-  ],
+  'app/http': ['state', 'routes', 'context', 'graph', 'infra', 'accounts', 'models', 'memory', 'app'],
   'app/cli': [
     'features',
     'testing',
@@ -126,10 +65,6 @@ const arrows: Record<string, readonly string[]> = {
     'files',
     'engine',
     'project',
-    'payments/mandates',
-    'payments/keys',
-    'payments/ledger',
-    'payments/executor',
     'app',
     'app/http',
   ],
@@ -168,6 +103,17 @@ const listPrivateWords = (): string[] => {
 }
 
 const featuresFolder = join(root, 'src/features')
+/** What is loaded with a file, by imports of values. */
+const listLoaded = (entry: string): string[] => {
+  const loaded = new Set([entry])
+  for (const path of loaded) {
+    const code = sources.find((source) => source.path === path)?.code ?? ''
+    for (const [, name = ''] of code.matchAll(valueImports))
+      if (name.startsWith('.')) loaded.add(normalize(join(dirname(path), name)))
+  }
+  return [...loaded]
+}
+
 const featureOf = (path: string): string | undefined => /^features\/([^/]+)\//.exec(path)?.[1]
 
 /** A feature can be removed: the core imports none of its files, and another feature only its handles. */
@@ -214,6 +160,13 @@ export const architecture: readonly Check[] = [
   [
     'src/app/features.generated.ts is not that of the folders of src/features: run npm run features',
     () => (readFileSync(featureListPath, 'utf8') === renderFeatureList() ? [] : [featureListPath]),
+  ],
+  [
+    'the executor of payments loads code of the runtime',
+    () =>
+      listLoaded('features/payments/executor/executor-process.ts').filter(
+        (path) => !/^(?:state|infra|accounts|features\/payments)\/|^features\/[^/]+$/.test(path),
+      ),
   ],
   ['files import each other in a circle', () => toLines(findCycles(fileGraph(sources)))],
   ['folders import each other in a circle', () => toLines(findCycles(folderGraph(fileGraph(sources))))],

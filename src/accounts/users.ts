@@ -11,8 +11,14 @@ import type { Json } from '../state/runtime-state.ts'
 import type { UserChange, UserInput, UserView } from './account-schemas.ts'
 import { ofBusiness } from './businesses.ts'
 
+/** Deletes what features have of a user, in the transaction that deletes the profile. False: there was nothing. */
+export type DeleteOfUser = (sql: Sql, businessId: string, userId: string) => Promise<boolean>
+
 /** Profiles that feed `user_context`. A user id is unique within its business. */
-export const createUserAccounts = (database: Database): ResourceStore<UserInput, UserChange, UserView> => ({
+export const createUserAccounts = (
+  database: Database,
+  deleteOfUser: DeleteOfUser = async () => false,
+): ResourceStore<UserInput, UserChange, UserView> => ({
   ...createResourceStore<ResourceRow, UserInput, UserChange, UserView>(
     { database },
     {
@@ -32,17 +38,13 @@ export const createUserAccounts = (database: Database): ResourceStore<UserInput,
         }),
     },
   ),
-  /** With their passkeys and open mandates. False: there was none of these. */
+  /** With what features have of the user. False: there was none of these. */
   remove: ({ business_id = 'default' }, userId) =>
-    hasRow(
-      database,
-      `WITH links AS (DELETE FROM consent_links WHERE tenant = $1 AND user_id = $2),
-         keys AS (DELETE FROM passkeys WHERE tenant = $1 AND user_id = $2 RETURNING 1),
-         mandates AS (DELETE FROM open_mandates WHERE tenant = $1 AND user_id = $2 RETURNING 1),
-         profile AS (DELETE FROM users WHERE tenant = $1 AND user_id = $2 RETURNING 1)
-       SELECT 1 FROM keys UNION ALL SELECT 1 FROM mandates UNION ALL SELECT 1 FROM profile`,
-      [business_id, userId],
-    ),
+    database.transaction(async (sql) => {
+      const hadMore = await deleteOfUser(sql, business_id, userId)
+      const statement = 'DELETE FROM users WHERE tenant = $1 AND user_id = $2 RETURNING user_id'
+      return (await hasRow(sql, statement, [business_id, userId])) || hadMore
+    }),
 })
 
 /** See `createUserAccounts`. */

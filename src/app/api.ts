@@ -19,17 +19,12 @@ import type { Features } from '../features/load-features.ts'
 import type { Uploads } from '../files/uploads.ts'
 import type { Graph } from '../graph/build.ts'
 import type { Auditing } from '../infra/database/audited-database.ts'
+import type { HealthReport } from '../infra/telemetry/health-report.ts'
 import type { Metrics } from '../infra/telemetry/metrics.ts'
 import type { MemoriesApi } from '../memory/store/memories-api.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { RegistryAdmin } from '../models/registry/registry-admin.ts'
 import type { UsageReports } from '../models/schemas/usage-report.ts'
-import type { Consents } from '../payments/consent/consents.ts'
-import type { OpenMandateStore } from '../payments/consent/open-mandate-rows.ts'
-import type { Passkeys } from '../payments/consent/passkeys.ts'
-import type { PaymentTrail } from '../payments/ledger/payment-queries.ts'
-import type { Providers } from '../payments/providers/provider-rows.ts'
-import type { TrustedKeys } from '../payments/trust/trusted-keys.ts'
 import type { Patch } from '../state/patch.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
@@ -44,7 +39,6 @@ import type {
   SessionView,
 } from '../state/run-view.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
-import type { PaymentsApi } from './payments-api.ts'
 
 /**
  * Everything that can be done with runs, on behalf of one business. Errors are MasonError; its code says which.
@@ -84,8 +78,6 @@ export type BusinessApi = BusinessRuns & {
   files: Uploads
   /** The questions that runs have asked people, the latest first. */
   inputRequests(filter: InputFilter): Promise<Page<InputRequestView>>
-  /** A payment with all that is known of it. Null: no such payment. */
-  payment(paymentId: string): Promise<PaymentTrail | null>
   /** The memories of its users. */
   memories: MemoriesApi
   session(sessionId: string): Promise<SessionView | null>
@@ -110,12 +102,6 @@ export type BusinessApi = BusinessRuns & {
   fork(sessionId: string, actionId: number): Promise<SessionView | null>
   /** The runs whose status changes, without content, after a position (null: from now on); each change at least once. @internal */
   changes(after: number | null, signal: AbortSignal): AsyncIterable<RunChange>
-}
-
-/** `ok` follows from the database alone; `checks` has every service. */
-export type HealthReport = {
-  ok: boolean
-  checks: Record<string, { ok: true; ms: number } | { ok: false; error: string }>
 }
 
 /**
@@ -159,20 +145,14 @@ export type Runtime = {
     listAllRuns(filter: Omit<RunFilter, 'edge'> & { count?: boolean }): Promise<RunPage>
     /** @internal */
     overview: Overviews
-    trustedKeys: TrustedKeys
     /** @internal */
-    providers: Providers
   }
-  /** What the API does about payments of all businesses. @internal */
-  payments: PaymentsApi
   /** Starts to carry out orders of payments in this process; only without a database server, where the executor has no process of its own. */
   startPayments(): Promise<void>
   /** The features of this process, by what they provide. @internal */
   features: Pick<Features, 'get' | 'addRoutes'>
   /** The address under which others reach this server: an origin, and the path that a proxy has it under. @internal */
   publicOrigin: string
-  /** What users sign payments with. @internal */
-  consent: { passkeys: Passkeys; consents: Consents; mandates: OpenMandateStore }
   health(): Promise<HealthReport>
   /** What this process counts, and what waits in the database, for /metrics. @internal */
   metrics: Metrics

@@ -15,6 +15,7 @@ import type { JobAdmissions } from '../engine/runs/intake-batches.ts'
 import type { QueueCaps } from '../engine/runs/queue-caps.ts'
 import { countRuns, lastId, readActionRows, readRun } from '../engine/runs/run-queries.ts'
 import { searchRuns } from '../engine/runs/search-runs.ts'
+import type { SecretAnswers } from '../engine/runs/secret-answers.ts'
 import { cancelRun, type ReportRunEnd } from '../engine/runs/settlement.ts'
 import { type PromptParts, readActionPrompt } from '../engine/sessions/action-prompt.ts'
 import { listActions, readAction } from '../engine/sessions/action-queries.ts'
@@ -29,7 +30,6 @@ import { openBlob, readBlob } from '../infra/blobs/blob-content.ts'
 import { type Queues, wakeRun } from '../infra/queue/queues.ts'
 import type { MemoryEmbedder } from '../memory/store/embedder.ts'
 import { createMemoriesApi } from '../memory/store/memories-api.ts'
-import { readTrail } from '../payments/ledger/payment-queries.ts'
 import { MasonError } from '../state/errors.ts'
 import { type ActionRow, foldActions } from '../state/fold.ts'
 import { inlineBlobs } from '../state/inline-blobs.ts'
@@ -54,6 +54,7 @@ export type BusinessApiParts = PromptParts & {
   /** Shared by all businesses of this process. */
   pollPermits: PollPermits
   checkWebhookAddress: CheckWebhookAddress
+  secretAnswers: SecretAnswers
   log: Log
   tracer: Tracer
   /** Is called for a run that a cancel ended at once. */
@@ -221,7 +222,6 @@ export const createBusinessApi = (
     runs: (filter) => searchRuns(database, businessId, filter),
     bulk: createBulkJobs(database, businessId),
     countRuns: (filter) => queryAsBusiness((sql) => countRuns(sql, businessId, filter)),
-    payment: (paymentId) => database.asBusiness(businessId, (sql) => readTrail(sql, businessId, paymentId)),
     session: (sessionId) => database.asBusiness(businessId, (sql) => readSession(sql, businessId, sessionId)),
     sessions: (filter) => database.asBusiness(businessId, (sql) => listSessions(sql, businessId, filter)),
     async actions(sessionId, filter) {
@@ -282,7 +282,7 @@ export const createBusinessApi = (
     inputRequests: (filter) =>
       database.asBusiness(businessId, (sql) => listInputRequests(sql, businessId, filter)),
     async answer(runId, requestId, answer, key) {
-      await answerInput(database, businessId, runId, requestId, answer, key)
+      await answerInput(database, businessId, runId, requestId, answer, key, parts.secretAnswers)
       wakeRun(queues, { tenant: businessId, run_id: runId })
       const run = await readExistingRun(runId)
       feed.publishChange(businessId, run.session_id)

@@ -1,6 +1,6 @@
 import type { Queues } from '../infra/queue/queues.ts'
+import type { HealthReport } from '../infra/telemetry/health-report.ts'
 import type { Sql } from '../state/ports/sql.ts'
-import type { HealthReport } from './api.ts'
 
 /** Whether the database answers, and what the queue does. */
 export const checkHealth = async (database: Sql, queues: Pick<Queues, 'ping'>): Promise<HealthReport> => {

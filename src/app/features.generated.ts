@@ -50,6 +50,50 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
+    folder: 'src/features/payments',
+    files: {
+      'ap2.command.ts': () => import('../features/payments/ap2.command.ts'),
+      'consent.routes.ts': () => import('../features/payments/consent.routes.ts'),
+      'consent.service.ts': () => import('../features/payments/consent.service.ts'),
+      'executor.service.ts': () => import('../features/payments/executor.service.ts'),
+      'feature.ts': () => import('../features/payments/feature.ts'),
+      'mandate-problem.service.ts': () => import('../features/payments/mandate-problem.service.ts'),
+      'mandates.run-service.ts': () => import('../features/payments/mandates.run-service.ts'),
+      'open-mandates.routes.ts': () => import('../features/payments/open-mandates.routes.ts'),
+      'payment-decisions.routes.ts': () => import('../features/payments/payment-decisions.routes.ts'),
+      'payments-api.service.ts': () => import('../features/payments/payments-api.service.ts'),
+      'payments.command.ts': () => import('../features/payments/payments.command.ts'),
+      'payments.doctor.ts': () => import('../features/payments/payments.doctor.ts'),
+      'payments.keys.ts': () => import('../features/payments/payments.keys.ts'),
+      'payments.process.ts': () => import('../features/payments/payments.process.ts'),
+      'payments.retention.ts': () => import('../features/payments/payments.retention.ts'),
+      'payments.routes.ts': () => import('../features/payments/payments.routes.ts'),
+      'payments.run-service.ts': () => import('../features/payments/payments.run-service.ts'),
+      'providers.routes.ts': () => import('../features/payments/providers.routes.ts'),
+      'providers.service.ts': () => import('../features/payments/providers.service.ts'),
+      'seal-for-executor.service.ts': () => import('../features/payments/seal-for-executor.service.ts'),
+      'secret-answers.service.ts': () => import('../features/payments/secret-answers.service.ts'),
+      'tools/answer-challenge.tool.ts': () => import('../features/payments/tools/answer-challenge.tool.ts'),
+      'tools/check-receipt.tool.ts': () => import('../features/payments/tools/check-receipt.tool.ts'),
+      'tools/create-payment-mandate.tool.ts': () =>
+        import('../features/payments/tools/create-payment-mandate.tool.ts'),
+      'tools/initiate-payment.tool.ts': () => import('../features/payments/tools/initiate-payment.tool.ts'),
+      'tools/pay-by-open-mandate.tool.ts': () =>
+        import('../features/payments/tools/pay-by-open-mandate.tool.ts'),
+      'tools/propose-open-mandate.tool.ts': () =>
+        import('../features/payments/tools/propose-open-mandate.tool.ts'),
+      'tools/request-open-mandate.tool.ts': () =>
+        import('../features/payments/tools/request-open-mandate.tool.ts'),
+      'tools/request-user-authorization.tool.ts': () =>
+        import('../features/payments/tools/request-user-authorization.tool.ts'),
+      'tools/send-payment-mandate.tool.ts': () =>
+        import('../features/payments/tools/send-payment-mandate.tool.ts'),
+      'tools/use-open-mandate.tool.ts': () => import('../features/payments/tools/use-open-mandate.tool.ts'),
+      'trusted-keys.routes.ts': () => import('../features/payments/trusted-keys.routes.ts'),
+      'trusted-keys.service.ts': () => import('../features/payments/trusted-keys.service.ts'),
+    },
+  },
+  {
     folder: 'src/features/schedules',
     files: {
       'feature.ts': () => import('../features/schedules/feature.ts'),
@@ -57,6 +101,21 @@ export const featureSources: readonly FeatureSource[] = [
       'schedules.loop.ts': () => import('../features/schedules/schedules.loop.ts'),
       'schedules.metrics.ts': () => import('../features/schedules/schedules.metrics.ts'),
       'schedules.resource.ts': () => import('../features/schedules/schedules.resource.ts'),
+    },
+  },
+  {
+    folder: 'src/features/shopping',
+    files: {
+      'choose-cart.tool.ts': () => import('../features/shopping/choose-cart.tool.ts'),
+      'create-intent-mandate.tool.ts': () => import('../features/shopping/create-intent-mandate.tool.ts'),
+      'feature.ts': () => import('../features/shopping/feature.ts'),
+      'find-item.tool.ts': () => import('../features/shopping/find-item.tool.ts'),
+      'find-products.tool.ts': () => import('../features/shopping/find-products.tool.ts'),
+      'get-payment-credential-token.tool.ts': () =>
+        import('../features/shopping/get-payment-credential-token.tool.ts'),
+      'get-payment-methods.tool.ts': () => import('../features/shopping/get-payment-methods.tool.ts'),
+      'get-shipping-address.tool.ts': () => import('../features/shopping/get-shipping-address.tool.ts'),
+      'update-cart.tool.ts': () => import('../features/shopping/update-cart.tool.ts'),
     },
   },
   {

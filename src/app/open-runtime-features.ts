@@ -6,15 +6,17 @@ import type { Ref } from '../features/definitions.ts'
 import { type Features, openFeatures, provide } from '../features/load-features.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
 import type { GraphInfo } from '../graph/definitions.ts'
+import type { Config } from '../infra/config/config.ts'
 import type { Database } from '../infra/database/database.ts'
 import type { Egress } from '../infra/egress/egress-port.ts'
+import type { Hints } from '../infra/queue/hints.ts'
+import type { Queues } from '../infra/queue/queues.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
-import { sealForExecutor } from '../payments/keys/sealed-texts.ts'
-import { findMandateProblem } from '../payments/mandates/v1/message-mandates.ts'
-import { isMasonError, MasonError } from '../state/errors.ts'
+import { MasonError } from '../state/errors.ts'
 import type { Agents } from '../state/ports/agents.ts'
+import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Sql } from '../state/ports/sql.ts'
@@ -24,6 +26,11 @@ import { featureSources } from './features.generated.ts'
 type CoreParts = {
   database: Database
   workerDatabase: Database
+  executorDatabase: Database | null
+  config: Config
+  clock: Clock
+  queues: Queues
+  hints: Hints
   log: Log
   egress: Egress
   masterKeys: MasterKeys
@@ -43,6 +50,11 @@ export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
   openFeatures(featureSources, [
     provide(core.databaseRef, parts.database),
     provide(core.workerDatabaseRef, parts.workerDatabase),
+    ...(parts.executorDatabase ? [provide(core.executorDatabaseRef, parts.executorDatabase)] : []),
+    provide(core.configRef, parts.config),
+    provide(core.clockRef, parts.clock),
+    provide(core.queuesRef, parts.queues),
+    provide(core.hintsRef, parts.hints),
     provide(core.logRef, parts.log),
     provide(core.egressRef, parts.egress),
     provide(core.masterKeysRef, parts.masterKeys),
@@ -52,13 +64,6 @@ export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
     provide(core.serverAddressRef, parts.address),
     provide(core.businessRunsRef, parts.runsOf),
     provide(core.jobPollRef, async (refId) => void (await pollJobNow(parts.database, refId))),
-    provide(core.sealForExecutorRef, (text, purpose) =>
-      sealForExecutor(parts.database, text, purpose).catch((error: unknown) => {
-        if (isMasonError(error, 'secret_unreadable')) return null
-        throw error
-      }),
-    ),
-    provide(core.mandateProblemRef, findMandateProblem),
     provide(core.runSubmissionRef, {
       async check(businessId, request) {
         checkRequestNames(request, parts.graph(), parts.models)

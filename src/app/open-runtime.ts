@@ -10,10 +10,11 @@ import type { RunClaim } from '../engine/runs/claim.ts'
 import { createIntake } from '../engine/runs/intake-batches.ts'
 import { createQueueCaps } from '../engine/runs/queue-caps.ts'
 import type { ServiceFactories } from '../engine/runs/run-services.ts'
+import { noSecretAnswers } from '../engine/runs/secret-answers.ts'
 import type { RunEnd } from '../engine/runs/settlement.ts'
 import { startRunWorker } from '../engine/worker/start-worker.ts'
 import type { WorkerOptions } from '../engine/worker/worker.ts'
-import { secretsChangedRef } from '../features/core.ref.ts'
+import { executorRef, secretAnswersRef, secretsChangedRef } from '../features/core.ref.ts'
 import { createFileService } from '../files/run-files.ts'
 import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
 import { buildGraph } from '../graph/build.ts'
@@ -24,6 +25,7 @@ import { createAuditing } from '../infra/database/audited-database.ts'
 import type { Database } from '../infra/database/database.ts'
 import { openDatabases } from '../infra/database/open-database.ts'
 import { openEgress } from '../infra/egress/egress.ts'
+import { type Closers, createClosers } from '../infra/lib/closers.ts'
 import { newWorkerId } from '../infra/lib/ids.ts'
 import { silentLog } from '../infra/lib/silent-log.ts'
 import { systemClock } from '../infra/lib/system-clock.ts'
@@ -41,10 +43,7 @@ import { type MemoryWorkerOptions, startMemoryWorker } from '../memory/store/mem
 import { createRunMemories } from '../memory/store/run-memories.ts'
 import { createTextSimilarity } from '../memory/store/text-similarity.ts'
 import type { ModelCaller } from '../models/ports/model-ports.ts'
-import { createRunMandates } from '../payments/runs/run-mandates.ts'
-import { createRunPayments } from '../payments/runs/run-payments.ts'
 import { type OpenServices, openOwnServices } from '../project/own-services.ts'
-import { MasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
@@ -54,7 +53,6 @@ import type { BusinessApi, Runtime } from './api.ts'
 import { actInBulk } from './bulk-actions.ts'
 import { createBusinessApi, createSubmissions, type Submissions } from './business-api.ts'
 import { checkHealth } from './check-health.ts'
-import { type Closers, createClosers } from './closers.ts'
 import { loadAllParts } from './load-all-parts.ts'
 import { type ModelRetryDelays, openModels } from './open-models.ts'
 import {
@@ -63,7 +61,6 @@ import {
   findAgents,
   openRuntimeFeatures,
 } from './open-runtime-features.ts'
-import { createConsentApi, createPaymentsApi } from './payments-api.ts'
 import { toQueueOptions } from './queue-options.ts'
 
 /**
@@ -213,8 +210,13 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const features = await openRuntimeFeatures({
     database,
     workerDatabase,
+    executorDatabase: openedDatabases.payments,
+    config,
+    clock,
     log,
     egress,
+    queues,
+    hints,
     scrubber,
     masterKeys: layer.masterKeys,
     graph: () => graph,
@@ -226,6 +228,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     runsOf: (businessId) => of(businessId),
   })
   for (const counter of await features.loadCounters()) metrics.addCounter(counter)
+  const retention = await features.loadRetention()
+  const secretAnswers = features.find(secretAnswersRef) ?? noSecretAnswers
   /** The services of nodes and tools, made for each run; a new one of the core is a line here. */
   const ofCore: Omit<ServiceFactories, keyof FeatureServices> = {
     models: (run) => modelsFor(toCaller(run)),
@@ -236,8 +240,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     media: (run) => layer.media(toCaller(run)),
     blobs: (run, sql) => createBlobs(sql, run),
     users: ({ tenant }, sql) => createUserProfiles(sql, tenant),
-    payments: (run, sql) => createRunPayments(sql, run, toIssuer(config)),
-    mandates: (run, sql) => createRunMandates(sql, run, toIssuer(config)),
     agents: (run, sql) => findAgents(features, sql, run.tenant),
     memories: (run) => {
       const runModels = modelsFor(toCaller(run))
@@ -258,6 +260,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const pollPermits = createPollPermits()
   const apiParts = {
     checkWebhookAddress,
+    secretAnswers,
     database,
     queues,
     feed,
@@ -314,7 +317,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     metrics,
     admin: createAdminStores({
       database,
-      config,
       layer,
       tokens,
       operators,
@@ -325,26 +327,14 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       readBacklog,
       countDeadWebhooks: () => countDeadWebhooks(features),
       of,
+      deleteOfUser: retention.deleteOfUser,
     }),
-    payments: createPaymentsApi(database, clock, feed.publishPaymentWork),
     async startPayments() {
-      const { payments } = openedDatabases
-      if (config.database.kind === 'postgres' || payments === null)
-        throw new MasonError(
-          'invalid_settings',
-          'on a database server the executor of payments is a process of its own',
-          {
-            remedy: 'run `mason payments` with MASON_PAYMENT_DATABASE_URL and MASON_PAYMENT_KEY',
-          },
-        )
-      const { startPayments } = await import('./payments.ts')
-      const parts = { database: payments, egress, queues, hints, clock, log, scrubber, features }
-      const executor = await startPayments(config, parts)
-      closers.add(() => executor.stop())
+      const executor = await features.find(executorRef)?.()
+      if (executor) closers.add(() => executor.stop())
     },
     features,
     publicOrigin: toIssuer(config),
-    consent: createConsentApi(database, config.publicUrl ?? null, () => feed.publishPaymentWork('consents')),
     health: () => checkHealth(database, queues),
     async startWorker({ concurrency = config.concurrency, maxRuns = config.maxRuns } = {}) {
       await Promise.all([files.sweep(), warnAboutSharedRoot(workerDatabase, config.filesRoot, log)])
@@ -355,6 +345,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         queues,
         graph,
         services,
+        secretAnswers,
         scenarios: layer.scenarios,
         clock,
         log,
@@ -364,7 +355,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         concurrency,
         maxRuns,
         retention: config.retention,
-        sweeps: await features.loadSweeps(),
+        sweeps: retention.sweeps,
         intake,
         reports: { ...metrics, ended: onRunEnded },
         onRunReleased(run, exit) {

@@ -1,12 +1,17 @@
 import type { Spender } from '../accounts/budget-checks.ts'
 import type { Admission } from '../engine/runs/admission.ts'
 import type { BusinessRuns } from '../engine/runs/business-runs.ts'
+import type { SecretAnswers } from '../engine/runs/secret-answers.ts'
+import type { Config } from '../infra/config/config.ts'
 import type { Database } from '../infra/database/database.ts'
 import type { Egress } from '../infra/egress/egress-port.ts'
+import type { Hints } from '../infra/queue/hints.ts'
+import type { Queues } from '../infra/queue/queues.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { Agents } from '../state/ports/agents.ts'
+import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { PaymentAgents } from '../state/ports/payment-agents.ts'
 import type { Sql } from '../state/ports/sql.ts'
@@ -21,6 +26,15 @@ import { defineRef } from './definitions.ts'
 export const databaseRef = defineRef<Database>('core.database')
 /** The database of the worker, for loops. */
 export const workerDatabaseRef = defineRef<Database>('core.worker-database')
+/** The database of the executor, under its own role; only where the executor runs in this process. */
+export const executorDatabaseRef = defineRef<Database>('core.executor-database')
+/** The settings of the process. */
+export const configRef = defineRef<Config>('core.config')
+export const clockRef = defineRef<Clock>('core.clock')
+/** Wakes workers. */
+export const queuesRef = defineRef<Queues>('core.queues')
+/** Best-effort messages between processes. */
+export const hintsRef = defineRef<Hints>('core.hints')
 /** The log of the process. */
 export const logRef = defineRef<Log>('core.log')
 /** The only way to addresses that come from data. */
@@ -120,3 +134,11 @@ export const cardSigningRef = defineRef<SignNextCard>('core.card-signing')
 export type SecretsChanged = (businessId: string) => Promise<void>
 /** A feature provides it, where it keeps what was made of secrets. */
 export const secretsChangedRef = defineRef<SecretsChanged>('core.secrets-changed')
+
+/** A feature provides it. Without one, no secret question is asked. */
+export const secretAnswersRef = defineRef<SecretAnswers>('core.secret-answers')
+
+/** Starts to carry out what runs have ordered, in this process. Throws `invalid_settings` on a database server. */
+export type StartExecutor = () => Promise<{ stop(): Promise<void> }>
+/** A feature provides it, where its executor is a process of its own on a database server. */
+export const executorRef = defineRef<StartExecutor>('core.executor')

@@ -1,9 +1,20 @@
 import type { Command } from 'commander'
+import type { DeleteOfUser } from '../accounts/users.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import type { Sweep } from '../engine/sessions/retention-sweep.ts'
 import type { AnyNode, AnyTool } from '../graph/definitions.ts'
+import type { Config } from '../infra/config/config.ts'
+import type { ProcessRole } from '../infra/config/role-settings.ts'
+import type { SettingName } from '../infra/config/settings.ts'
+import type { Database, ProcessDatabases } from '../infra/database/database.ts'
 import type { SealedTable } from '../infra/secrets/key-rotation.ts'
+import type { KeyFiles } from '../infra/secrets/master-key-files.ts'
+import type { MasterKeys } from '../infra/secrets/master-keys.ts'
+import type { Scrubber } from '../infra/secrets/scrubber.ts'
+import type { HealthReport } from '../infra/telemetry/health-report.ts'
+import type { Metrics } from '../infra/telemetry/metrics.ts'
 import type { App, RouteServer } from '../routes/route.ts'
+import type { Log } from '../state/ports/log.ts'
 import type { FeatureServices } from '../state/ports/services.ts'
 import type { Sql } from '../state/ports/sql.ts'
 
@@ -86,10 +97,86 @@ export type MetricsDefinition<Given extends Needs = Needs> = {
   read(needed: Needed<Given>): Readonly<Record<string, number>> | null
 }
 
-/** `*.retention.ts`: deletes what is older than the days that rejected jobs are retained, a bounded batch at each call. */
+/** `*.retention.ts`: what is deleted when. */
 export type RetentionDefinition = {
   kind: 'retention'
-  sweep: Sweep
+  /** Deletes what is older than the days that rejected jobs are retained, a bounded batch at each call. */
+  sweep?: Sweep
+  /** Deletes what the feature has of a user. */
+  deleteOfUser?: DeleteOfUser
+}
+
+/** A line of `mason doctor`. `remedy` says how to fix the problem or, where `ok` is true, what would be better. */
+export type DoctorLine = { ok: boolean; text: string; remedy?: string | undefined }
+
+/** `*.doctor.ts`: lines of `mason doctor`, for a database that is fine. */
+export type DoctorDefinition = {
+  kind: 'doctor'
+  name: string
+  /** Those that must be valid. */
+  settings: readonly SettingName[]
+  check(
+    config: Config,
+    tools: {
+      /** Null where another process has locked the embedded database. */
+      readDatabase<Result>(read: (database: Database) => Promise<Result>): Promise<Result | null>
+      pass(text: string, remedy?: string): DoctorLine
+      fail(text: string, remedy: string): DoctorLine
+    },
+  ): Promise<DoctorLine[]>
+}
+
+/** `*.keys.ts`: private keys that are sealed under a key of their own, which `mason keys rotate --<option>` replaces. */
+export type KeysDefinition = {
+  kind: 'keys'
+  option: string
+  description: string
+  /** As in `the payment key`. */
+  name: string
+  /** Whose the key pairs are, and which processes have the settings. */
+  owner: string
+  processes: string
+  /** That has the settings, on a database server. */
+  role: ProcessRole
+  settings: { current: SettingName; previous: SettingName }
+  readSettings(config: Config): { current: string | null; previous: readonly string[] }
+  database(databases: ProcessDatabases): Database | null
+  openKeys(config: Config): Promise<MasterKeys>
+  /** In DATA_DIR, embedded without the setting. */
+  files: KeyFiles
+  tables: readonly SealedTable[]
+  /** Ends the pairs that are under another key than the current one, for new ones; returns how many. */
+  replacePairs(database: Database, keys: MasterKeys): Promise<number>
+}
+
+/** `*.process.ts`: a process that runs until SIGTERM or SIGINT, with a port for probes and metrics. It loads no tools of a product. */
+export type ProcessDefinition = {
+  kind: 'process'
+  name: string
+  /** Which settings it has. */
+  role: ProcessRole
+  /** Throws where it cannot start. */
+  open(config: Config, parts: ProcessParts): Promise<RunningProcess>
+}
+/** What the process of a feature gets. */
+export type ProcessParts = {
+  log: Log
+  scrubber: Scrubber
+  /** The value that a feature provides for a handle that needs no runtime; null: no feature does. */
+  find<Value>(ref: Ref<Value>): Promise<Value | null>
+}
+/** See `ProcessDefinition`. */
+export type RunningProcess = {
+  /** As in `Mason <name> 4711 <does>`, and the rows of its banner. */
+  does: string
+  rows: readonly (readonly [string, string])[]
+  /** Of the log: once it is ready, and at the signal to stop. */
+  readyMessage: string
+  readyFields: Record<string, unknown>
+  stopMessage: string
+  metrics: Metrics
+  health(): Promise<HealthReport>
+  close(timeoutMs: number): Promise<void>
 }
 
 /** What a command works with: the admin API that its flags choose, and the output. */
@@ -110,6 +197,17 @@ export type CommandTools = {
   /** Adds `--url` and `--token`, which choose the server. */
   addTargetOptions(command: Command): Command
   formatTable(rows: readonly (readonly string[])[]): string
+  /** Runs the process of this name. */
+  runProcess(name: string): Promise<void>
+  /** Works without settings and mason.config.ts; false: the exit code is 1. */
+  runAlone(work: (tools: AloneTools) => Promise<boolean>): Promise<void>
+}
+/** What a command without settings works with. */
+export type AloneTools = {
+  /** Removes control characters. */
+  toPrintable(text: string): string
+  /** Ends the command for its wrong usage, with exit code 2. */
+  refuse(message: string, remedy: string): never
 }
 
 /** `*.command.ts`: a command with its subcommands. */
@@ -133,6 +231,9 @@ export type Definition =
   | MetricsDefinition
   | RetentionDefinition
   | CommandDefinition
+  | ProcessDefinition
+  | DoctorDefinition
+  | KeysDefinition
 
 /** See `FeatureDefinition`. */
 export const defineFeature = (feature: Omit<FeatureDefinition, 'kind'>): FeatureDefinition => ({
@@ -160,12 +261,24 @@ export const defineMetrics = <Given extends Needs>(
   metrics: Omit<MetricsDefinition<Given>, 'kind'>,
 ): MetricsDefinition<Given> => ({ kind: 'metrics', ...metrics })
 /** See `RetentionDefinition`. */
-export const defineRetention = (sweep: RetentionDefinition['sweep']): RetentionDefinition => ({
+export const defineRetention = (retention: Omit<RetentionDefinition, 'kind'>): RetentionDefinition => ({
   kind: 'retention',
-  sweep,
+  ...retention,
 })
 /** See `CommandDefinition`. */
 export const defineCommand = (command: Omit<CommandDefinition, 'kind'>): CommandDefinition => ({
   kind: 'command',
   ...command,
 })
+/** See `ProcessDefinition`. */
+export const defineProcess = (definition: Omit<ProcessDefinition, 'kind'>): ProcessDefinition => ({
+  kind: 'process',
+  ...definition,
+})
+/** See `DoctorDefinition`. */
+export const defineDoctor = (doctor: Omit<DoctorDefinition, 'kind'>): DoctorDefinition => ({
+  kind: 'doctor',
+  ...doctor,
+})
+/** See `KeysDefinition`. */
+export const defineKeys = (keys: Omit<KeysDefinition, 'kind'>): KeysDefinition => ({ kind: 'keys', ...keys })

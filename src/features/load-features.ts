@@ -1,5 +1,6 @@
-import { extname } from 'node:path'
+import { basename, extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { DeleteOfUser } from '../accounts/users.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import type { ServiceFactories } from '../engine/runs/run-services.ts'
 import type { PartFile } from '../graph/load.ts'
@@ -35,6 +36,9 @@ const kinds: readonly Kind[] = [
   'metrics',
   'retention',
   'command',
+  'process',
+  'doctor',
+  'keys',
 ]
 
 const refuse = (message: string, remedy: string): MasonError =>
@@ -199,14 +203,41 @@ const loadRunServices = async (
   return Object.fromEntries(services) as RunServices
 }
 
-/** The features of one process, with their services started: all, or only these and what they need. */
+/** The files that may provide a handle: named as its last part, of its feature, or of any where the handle is the core's. */
+const onlyFilesOf = (sources: readonly FeatureSource[], ids: readonly string[]): FeatureSource[] =>
+  sources.map(({ folder, files }) => ({
+    folder,
+    files: Object.fromEntries(
+      Object.entries(files).filter(([file]) =>
+        ids.some((id) => {
+          const [feature = '', name = ''] = id.split('.', 2)
+          return basename(file) === `${name}.service.ts` && ['core', basename(folder)].includes(feature)
+        }),
+      ),
+    ),
+  }))
+
+/** The services of these handles and of what they need; no other file is loaded. */
+const loadServicesOf = async (
+  sources: readonly FeatureSource[],
+  refs: readonly Ref<unknown>[],
+): Promise<Loaded<'service'>[]> => {
+  const ids = new Set(refs.map(({ id }) => id))
+  for (let known = 0; ; known = ids.size) {
+    const services = await loadKind(onlyFilesOf(sources, [...ids]), 'service')
+    if (ids.size === known) return services
+    for (const { definition } of services) for (const { id } of Object.values(definition.needs)) ids.add(id)
+  }
+}
+
+/** The features of one process, with their services started: all, or only these and what they need, of which no other file is loaded. */
 export const openFeatures = async (
   sources: readonly FeatureSource[],
   core: readonly Provided[],
   only?: readonly Ref<unknown>[],
 ) => {
-  await loadFeatures(sources)
-  const services = await loadKind(sources, 'service')
+  if (!only) await loadFeatures(sources)
+  const services = only ? await loadServicesOf(sources, only) : await loadKind(sources, 'service')
   const wanted = only ?? services.map(({ definition }) => definition.provides)
   const values = startServices(
     services,
@@ -231,7 +262,19 @@ export const openFeatures = async (
         return { ...counter, read: () => counter.read(needed) }
       })
     },
-    loadSweeps: async () => (await loadKind(sources, 'retention')).map(({ definition }) => definition.sweep),
+    /** What features delete, by age and with a user. */
+    async loadRetention() {
+      const parts = (await loadKind(sources, 'retention')).map(({ definition }) => definition)
+      const deletions = parts.flatMap(({ deleteOfUser }) => deleteOfUser ?? [])
+      return {
+        sweeps: parts.flatMap(({ sweep }) => sweep ?? []),
+        async deleteOfUser(...user: Parameters<DeleteOfUser>): Promise<boolean> {
+          let hadSome = false
+          for (const deleteOne of deletions) hadSome = (await deleteOne(...user)) || hadSome
+          return hadSome
+        },
+      }
+    },
     /** The loops of a worker; throws for a handle that is missing, so that nothing has begun then. */
     async loadLoops() {
       const loops = (await loadKind(sources, 'loop')).map(({ file, definition }) => ({

@@ -7,10 +7,10 @@ import type { LiveRun } from './live-run.ts'
 /** Thrown in a call that waits: the visit ends without an action and the run is parked. */
 export class SuspendedError extends Error {}
 
-const checkRequest = ({ kind, expiresInMs, poll }: WaitRequest): void => {
-  if (kind === 'payment' && expiresInMs !== undefined)
-    throw new MasonError('node_failed', 'a wait for a payment never expires', {
-      remedy: 'leave out expiresInMs: what was sent may still be paid',
+const checkRequest = ({ kind, expiresInMs, neverExpires, poll }: WaitRequest): void => {
+  if (neverExpires && expiresInMs !== undefined)
+    throw new MasonError('node_failed', `a wait for a ${kind} never expires`, {
+      remedy: 'leave out expiresInMs: what was started may still end',
     })
   if (kind !== 'job' && poll)
     throw new MasonError('node_failed', `a wait for a ${kind} is not polled`, {

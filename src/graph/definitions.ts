@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { ActionDraft } from '../state/checkpoint.ts'
-import type { Outcome } from '../state/outcome.ts'
+import type { OngoingWork, Outcome } from '../state/outcome.ts'
 import type { Patch, PatchField } from '../state/patch.ts'
 import type { EffectRequest } from '../state/ports/effects.ts'
 import type { PersonAnswer, Question } from '../state/ports/questions.ts'
@@ -68,8 +68,8 @@ export type NodeContext<
   isAvailable(tool: AnyTool): Promise<boolean>
   /** How the run ends; for `end` only. */
   outcome: Outcome
-  /** Payments that go on although the run ends; for `end` only. */
-  openPayments: readonly string[]
+  /** What goes on although the run ends, such as payments; for `end` only. */
+  ongoing: OngoingWork
 }
 
 /** What nodes may know of their graph. */

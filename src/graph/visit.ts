@@ -2,7 +2,7 @@ import { type PlannedCall, readOpenCall, readPlannedCalls, readResolvedHash } fr
 import type { ActionDraft } from '../state/checkpoint.ts'
 import { type ErrorCode, errorCodes, isMasonError, MasonError, toMasonError } from '../state/errors.ts'
 import { readOutage } from '../state/outage.ts'
-import type { AnswerReason, Outcome } from '../state/outcome.ts'
+import type { AnswerReason, OngoingWork, Outcome } from '../state/outcome.ts'
 import type { Patch } from '../state/patch.ts'
 import type { EffectResult } from '../state/ports/effects.ts'
 import type { Models } from '../state/ports/models.ts'
@@ -104,7 +104,7 @@ export const createVisit = (
       hasWork: (tool, state) => info.hasWork(tool, state, ownServices),
       isAvailable: (tool) => run.isAvailable(tool.name, () => info.isAvailable(tool, ownServices)),
       outcome: currentOutcome(run),
-      openPayments: part.name === 'end' ? await closeWaits(run) : [],
+      ongoing: part.name === 'end' ? await closeWaits(run) : {},
       wait: async (request) => (await waitAll([request]))[0] as WaitOutcome,
       waitAll,
       call: null as ToolContext<never, unknown>['call'],
@@ -199,9 +199,8 @@ const toCallRef = (part: Part, planned: CallMatch | null): CallRef => {
   throw new MasonError('node_failed', `"${part.name}" can ask and act only as the answer to a call`)
 }
 
-/** Of a run that ends before its answer, whose calls may still wait: the payments that go on. */
-const closeWaits = async (run: LiveRun): Promise<readonly string[]> =>
-  run.outcome ? run.log.closeWaits() : []
+/** Of a run that ends before its answer, whose calls may still wait: what goes on. */
+const closeWaits = async (run: LiveRun): Promise<OngoingWork> => (run.outcome ? run.log.closeWaits() : {})
 
 /** How it ends: as something decided, or else because it has its answer. */
 export const currentOutcome = ({ outcome, actions }: LiveRun): Outcome =>

@@ -17,12 +17,12 @@ export default defineNode({
   reads: ['prompts', 'action_history', 'output_structure', 'todos'],
   writes: ['chat_history'],
   next: [],
-  async run(state, { checkpoint, outcome, openPayments }) {
+  async run(state, { checkpoint, outcome, ongoing }) {
     const answer = outcome.status === 'completed' ? chooseAnswer(state, outcome) : null
     return checkpoint(
       {
-        summary: summarizeOutcome(outcome, openPayments),
-        result: toEndResult(outcome, listOpenTodos(turnTodos(state)), openPayments),
+        summary: summarizeOutcome(outcome, ongoing),
+        result: toEndResult(outcome, listOpenTodos(turnTodos(state)), ongoing),
         context:
           answer === null ? null : { type: 'text', content: answer, important: true, usage_type: 'output' },
         relevance: answer === null ? 0 : 1,

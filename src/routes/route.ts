@@ -99,8 +99,8 @@ export type RouteServer = {
   maxWaitMs: number
   /** The business that a request acts for, and its token, if it has one of a business. */
   callerOf(request: FastifyRequest): { business_id: string; token_id: string | null }
-  /** The business that the path of a request names. Throws `forbidden` for another one than the caller's. */
-  readBusinessId(request: FastifyRequest, named: { business_id: string }): string
+  /** The business that the path or query of a request names, or the caller's. Throws `forbidden` for another one than the caller's. */
+  readBusinessId(request: FastifyRequest, named: { business_id?: string | undefined }): string
   /** The caller of a request: the id of its token, else the kind of caller that it is. */
   nameCaller(request: FastifyRequest): string
   /** Where a run that a request starts came from, for its trace. */

@@ -35,24 +35,25 @@ const limits: Record<string, Record<TextLanguage, string>> = {
 export const describeLimit = (reason: string, language: TextLanguage = 'en'): string =>
   limits[reason]?.[language] ?? reason
 
-/** The result of an `end` action; `open_todos`, and `payments` that go on, only where there are some. */
-export const toEndResult = (
-  { status, reason }: Outcome,
-  open_todos: OpenTodo[],
-  payments: readonly string[],
-) => ({
+/** What goes on although its run ends, by what it is, such as `payments`: their ids, never none. */
+export type OngoingWork = Readonly<Record<string, readonly string[]>>
+
+/** The result of an `end` action; `open_todos`, and what goes on, only where there is some. */
+export const toEndResult = ({ status, reason }: Outcome, open_todos: OpenTodo[], ongoing: OngoingWork) => ({
   status,
   reason,
   ...(open_todos.length > 0 && { open_todos }),
-  ...(payments.length > 0 && { payments: [...payments] }),
+  ...Object.fromEntries(Object.entries(ongoing).map(([what, ids]) => [what, [...ids]])),
 })
 
-/** The summary of an `end` action, with the payments that go on. */
-export const summarizeOutcome = (outcome: Outcome, payments: readonly string[]): string => {
-  const summary = summarizeEnd(outcome)
-  if (payments.length === 0) return summary
-  return `${summary}. These payments were sent before and go on: ${cutText(payments.join(', '), 1000)}`
-}
+/** The summary of an `end` action, with what goes on. */
+export const summarizeOutcome = (outcome: Outcome, ongoing: OngoingWork): string =>
+  [
+    summarizeEnd(outcome),
+    ...Object.entries(ongoing).map(
+      ([what, ids]) => `These ${what} were sent before and go on: ${cutText(ids.join(', '), 1000)}`,
+    ),
+  ].join('. ')
 
 const summarizeEnd = (outcome: Outcome): string => {
   if (outcome.status === 'completed')

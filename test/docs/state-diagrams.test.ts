@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { moves } from '../../chaos/interleavings/protocol.ts'
 import { emptyProtocol, type ProtocolState } from '../../chaos/interleavings/state.ts'
-import type { PaymentOperation } from '../../src/payments/executor/operations.ts'
+import type { PaymentOperation } from '../../src/features/payments/executor/operations.ts'
 import {
   type Decision,
   decideAnswer,
   decideReleased,
   decideUnknown,
   decideUnknownAnswer,
-} from '../../src/payments/executor/payment-answers.ts'
-import type { ClaimedPayment } from '../../src/payments/executor/work-queue.ts'
-import type { ProviderAnswer } from '../../src/payments/providers/provider.ts'
+} from '../../src/features/payments/executor/payment-answers.ts'
+import type { ClaimedPayment } from '../../src/features/payments/executor/work-queue.ts'
+import type { ProviderAnswer } from '../../src/features/payments/providers/provider.ts'
 import { readPage } from '../support/pages.ts'
 
 /** The transitions of the diagram below a heading of ARCHITECTURE.md, as `from -> to`; `*` is the beginning or the end. */

@@ -7,6 +7,7 @@ import {
   defineFeature,
   defineLoop,
   defineRef,
+  defineRetention,
   defineRoutes,
   defineRunService,
   defineService,
@@ -84,12 +85,12 @@ describe('the features of a process', () => {
         },
       })
     const [cRef, dRef] = [defineRef<string>('c.text'), defineRef<string>('d.text')]
-    const source = folder('a', {
-      'a.service.ts': noting(aRef, { bRef }),
-      'b.service.ts': noting(bRef, {}),
-      'c.service.ts': noting(cRef, { dRef }),
-    })
-    const features = await openFeatures([source], [], [aRef])
+    const sources = [
+      folder('a', { 'text.service.ts': noting(aRef, { bRef }) }),
+      folder('b', { 'text.service.ts': noting(bRef, {}) }),
+      folder('c', { 'text.service.ts': noting(cRef, { dRef }) }),
+    ]
+    const features = await openFeatures(sources, [], [aRef])
     expect(started).toEqual(['b.text', 'a.text'])
     expect(features.find(cRef)).toBeNull()
   })
@@ -110,6 +111,46 @@ describe('the features of a process', () => {
     expect(loaded).toEqual([])
     await features.addRoutes({} as never, {} as never)
     expect(loaded).toEqual(['routes'])
+  })
+
+  test('give a process without a runtime one service, of which no other file is loaded', async () => {
+    const service = defineService({
+      provides: defineRef<string>('core.echo'),
+      needs: {},
+      start: () => 'echo',
+    })
+    const { files, ...source } = folder('a', { 'parts/echo.service.ts': service })
+    const others = ['feature.ts', 'other.service.ts', 'a.routes.ts'].map(
+      (file) => [file, () => Promise.reject(new Error(`${file} was loaded`))] as const,
+    )
+    const sources = [{ ...source, files: { ...files, ...Object.fromEntries(others) } }]
+    const features = await openFeatures(sources, [], [service.provides, aRef])
+    expect(features.get(service.provides)).toBe('echo')
+    expect(features.find(aRef)).toBeNull()
+  })
+
+  test('delete what each of them has of a user, and say whether there was any', async () => {
+    const deleted: string[] = []
+    const having = (name: string, hasSome: boolean) =>
+      defineRetention({
+        async deleteOfUser(_, business, user) {
+          deleted.push(`${name} ${business} ${user}`)
+          return hasSome
+        },
+      })
+    const sweep = async () => {}
+    const features = await open(
+      folder('a', { 'a.retention.ts': having('a', true), 'old.retention.ts': defineRetention({ sweep }) }),
+      folder('b', { 'b.retention.ts': having('b', false) }),
+    )
+    const { deleteOfUser, sweeps } = await features.loadRetention()
+    expect(await deleteOfUser(null as never, 'shop', 'ann')).toBe(true)
+    expect(deleted).toEqual(['a shop ann', 'b shop ann'])
+    expect(sweeps).toEqual([sweep])
+    const { deleteOfUser: deleteOfB } = await (
+      await open(folder('b', { 'b.retention.ts': having('b', false) }))
+    ).loadRetention()
+    expect(await deleteOfB(null as never, 'shop', 'ann')).toBe(false)
   })
 
   test('stop their loops in reverse, each with what it has in flight', async () => {

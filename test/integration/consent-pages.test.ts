@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
-import { askConsent } from '../../src/payments/consent/consents.ts'
-import { decideConsent } from '../../src/payments/consent/decide-consents.ts'
+import { askConsent } from '../../src/features/payments/consent/consents.ts'
+import { decideConsent } from '../../src/features/payments/consent/decide-consents.ts'
 import { unique } from '../support/backend.ts'
 import { chromiumPath, openBrowser, type Tab } from '../support/browser.ts'
 import { newCart, trustParty } from '../support/consents.ts'

@@ -1,18 +1,21 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
+import { askConsent, type ConsentBinding } from '../../src/features/payments/consent/consents.ts'
+import type { ConsentRequest } from '../../src/features/payments/consent/content.ts'
+import { decideConsent } from '../../src/features/payments/consent/decide-consents.ts'
+import { startExecutor } from '../../src/features/payments/executor/start-executor.ts'
+import { signJws } from '../../src/features/payments/mandates/tokens/jws.ts'
+import { trustForEveryRole } from '../../src/features/payments/mandates/tokens/keys.ts'
+import { verifyPaymentV1 } from '../../src/features/payments/mandates/verify/carts.ts'
+import {
+  verifyCheckoutChain,
+  verifyPaymentChain,
+} from '../../src/features/payments/mandates/verify/chains.ts'
+import { createTrust } from '../../src/features/payments/trust/trust.ts'
 import { queryOne } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
-import { askConsent, type ConsentBinding } from '../../src/payments/consent/consents.ts'
-import type { ConsentRequest } from '../../src/payments/consent/content.ts'
-import { decideConsent } from '../../src/payments/consent/decide-consents.ts'
-import { startExecutor } from '../../src/payments/executor/start-executor.ts'
-import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
-import { trustForEveryRole } from '../../src/payments/mandates/tokens/keys.ts'
-import { verifyPaymentV1 } from '../../src/payments/mandates/verify/carts.ts'
-import { verifyCheckoutChain, verifyPaymentChain } from '../../src/payments/mandates/verify/chains.ts'
-import { createTrust } from '../../src/payments/trust/trust.ts'
 import { type Authenticator, type Ceremony, createAuthenticator } from '../support/authenticator.ts'
 import { unique } from '../support/backend.ts'
 import { newCart, newCheckout, trustParty } from '../support/consents.ts'

@@ -1,22 +1,28 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
-import { queryOne } from '../../src/infra/database/database.ts'
-import { newOpenMandateId } from '../../src/infra/lib/ids.ts'
-import { addOpenMandate, createOpenMandateStore } from '../../src/payments/consent/open-mandate-rows.ts'
-import type { ExecutorServices, ExecutorStep } from '../../src/payments/executor/executor-services.ts'
-import { createNonce, orderPayment } from '../../src/payments/ledger/orders.ts'
-import { readPayment } from '../../src/payments/ledger/payment-queries.ts'
-import type { JsonObject } from '../../src/payments/mandates/tokens/encoding.ts'
-import { conceal, issueMandate } from '../../src/payments/mandates/tokens/issue.ts'
-import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
-import type { SigningKey } from '../../src/payments/mandates/tokens/keys.ts'
+import {
+  addOpenMandate,
+  createOpenMandateStore,
+} from '../../src/features/payments/consent/open-mandate-rows.ts'
+import type {
+  ExecutorServices,
+  ExecutorStep,
+} from '../../src/features/payments/executor/executor-services.ts'
+import { createNonce, orderPayment } from '../../src/features/payments/ledger/orders.ts'
+import { readPayment } from '../../src/features/payments/ledger/payment-queries.ts'
+import type { JsonObject } from '../../src/features/payments/mandates/tokens/encoding.ts'
+import { conceal, issueMandate } from '../../src/features/payments/mandates/tokens/issue.ts'
+import { signJws } from '../../src/features/payments/mandates/tokens/jws.ts'
+import type { SigningKey } from '../../src/features/payments/mandates/tokens/keys.ts'
 import {
   createOpenMandates,
   type OpenMandatePair,
   signOpenMandates,
-} from '../../src/payments/mandates/v2/open-mandates.ts'
-import type { OpenMandateLimits } from '../../src/state/ports/open-mandates.ts'
+} from '../../src/features/payments/mandates/v2/open-mandates.ts'
+import { newOpenMandateId } from '../../src/features/payments/ports/ids.ts'
+import type { OpenMandateLimits } from '../../src/features/payments/ports/run-mandates.ref.ts'
+import { queryOne } from '../../src/infra/database/database.ts'
 import { unique } from '../support/backend.ts'
 import { checkout, createParty, parties, shop } from '../support/mandate-parties.ts'
 import { createTestProvider } from '../support/payment-provider.ts'

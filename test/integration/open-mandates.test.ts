@@ -1,8 +1,8 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
-import { askConsent } from '../../src/payments/consent/consents.ts'
-import { createOpenMandates } from '../../src/payments/mandates/v2/open-mandates.ts'
+import { askConsent } from '../../src/features/payments/consent/consents.ts'
+import { createOpenMandates } from '../../src/features/payments/mandates/v2/open-mandates.ts'
 import { unique } from '../support/backend.ts'
 import { newCart, newCheckout, trustParty } from '../support/consents.ts'
 import { createParty, shop } from '../support/mandate-parties.ts'

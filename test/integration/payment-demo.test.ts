@@ -1,13 +1,13 @@
 // backends: both
 
 import { describe, expect } from 'vitest'
-import { newPaymentId } from '../../src/infra/lib/ids.ts'
-import { readOffer } from '../../src/payments/consent/offers.ts'
-import { createNonce, orderPayment, type PaymentRequest } from '../../src/payments/ledger/orders.ts'
-import { readTrail } from '../../src/payments/ledger/payment-queries.ts'
-import { parseJws } from '../../src/payments/mandates/tokens/jws.ts'
-import { createRunPayments } from '../../src/payments/runs/run-payments.ts'
-import { createPaymentMandate } from '../../src/payments/runs/signed-cart.ts'
+import { readOffer } from '../../src/features/payments/consent/offers.ts'
+import { createNonce, orderPayment, type PaymentRequest } from '../../src/features/payments/ledger/orders.ts'
+import { readTrail } from '../../src/features/payments/ledger/payment-queries.ts'
+import { parseJws } from '../../src/features/payments/mandates/tokens/jws.ts'
+import { newPaymentId } from '../../src/features/payments/ports/ids.ts'
+import { createRunPayments } from '../../src/features/payments/runs/run-payments.ts'
+import { createPaymentMandate } from '../../src/features/payments/runs/signed-cart.ts'
 import { unique } from '../support/backend.ts'
 import { createTestProvider } from '../support/payment-provider.ts'
 import { drain, paymentTest } from '../support/payments.ts'
@@ -146,6 +146,7 @@ describe('the placeholders of the samples of AP2 0.1', () => {
           sql,
           { tenant: buyer, run_id: unique('run'), user_id: 'ann' },
           'https://mason.example',
+          () => {},
         ).draft(
           { version: '0.1', id: 'cart', text: JSON.stringify(cart) },
           { payment_id: newPaymentId(), method: null },

@@ -4,23 +4,16 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect } from 'vitest'
 import { closeWaits, startWaits } from '../../src/engine/runs/waits.ts'
 import { signNextCard } from '../../src/features/a2a/server/card-signatures.ts'
-import { queryOne, type RunKey } from '../../src/infra/database/database.ts'
-import { loginRoles } from '../../src/infra/database/login-roles.ts'
-import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
-import { newPaymentId } from '../../src/infra/lib/ids.ts'
-import { silentLog } from '../../src/infra/lib/silent-log.ts'
-import { systemClock } from '../../src/infra/lib/system-clock.ts'
-import { openHints, paymentWorkChannel } from '../../src/infra/queue/hints.ts'
-import { createCardSigner } from '../../src/payments/executor/card-signer.ts'
-import type { ExecutorStep } from '../../src/payments/executor/executor-services.ts'
-import { createPaymentExecutor } from '../../src/payments/executor/payment-executor.ts'
-import { startExecutor } from '../../src/payments/executor/start-executor.ts'
+import { createCardSigner } from '../../src/features/payments/executor/card-signer.ts'
+import type { ExecutorStep } from '../../src/features/payments/executor/executor-services.ts'
+import { createPaymentExecutor } from '../../src/features/payments/executor/payment-executor.ts'
+import { startExecutor } from '../../src/features/payments/executor/start-executor.ts'
 import {
   claimOpenPayments,
   claimPayment,
   type TakenOrder,
   takeOrders,
-} from '../../src/payments/executor/work-queue.ts'
+} from '../../src/features/payments/executor/work-queue.ts'
 import {
   createNonce,
   orderAnswer,
@@ -29,10 +22,18 @@ import {
   type PaymentRequest,
   readOrder,
   storeWebhook,
-} from '../../src/payments/ledger/orders.ts'
-import { readPayment, readTrail } from '../../src/payments/ledger/payment-queries.ts'
-import { conceal } from '../../src/payments/mandates/tokens/issue.ts'
-import { parseJws } from '../../src/payments/mandates/tokens/jws.ts'
+} from '../../src/features/payments/ledger/orders.ts'
+import { readPayment, readTrail } from '../../src/features/payments/ledger/payment-queries.ts'
+import { conceal } from '../../src/features/payments/mandates/tokens/issue.ts'
+import { parseJws } from '../../src/features/payments/mandates/tokens/jws.ts'
+import { newPaymentId } from '../../src/features/payments/ports/ids.ts'
+import { paymentWorkChannel } from '../../src/features/payments/ports/work-hints.ts'
+import { queryOne, type RunKey } from '../../src/infra/database/database.ts'
+import { loginRoles } from '../../src/infra/database/login-roles.ts'
+import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import { openHints } from '../../src/infra/queue/hints.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { unique } from '../support/backend.ts'
@@ -1110,7 +1111,7 @@ describe('a run that is canceled', () => {
     const unsent = await shop.order(request)
     const cancel = () =>
       database.asBusiness(shop.run.tenant, (sql) => closeWaits(sql, shop.run.tenant, shop.run.run_id))
-    expect(await cancel()).toEqual([sent])
+    expect(await cancel()).toEqual({ payments: [sent] })
     await shop.work()
     expect(await shop.read(unsent)).toMatchObject({ status: 'released', outcome: { status: 'released' } })
     expect(shop.card.sent).toHaveLength(1)

@@ -3,13 +3,14 @@
 import { randomBytes } from 'node:crypto'
 import { compactVerify, importJWK } from 'jose'
 import { describe, expect } from 'vitest'
+import { openPaymentKeys, replacePairs } from '../../src/features/payments/keys/payment-keys.ts'
+import { listSigningKeys } from '../../src/features/payments/keys/public-keys.ts'
+import { sealForExecutor } from '../../src/features/payments/keys/sealed-texts.ts'
+import { signJws } from '../../src/features/payments/mandates/tokens/jws.ts'
+import paymentKeys from '../../src/features/payments/payments.keys.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { paymentTables, rewrapRows } from '../../src/infra/secrets/key-rotation.ts'
+import { rewrapRows } from '../../src/infra/secrets/key-rotation.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
-import { openPaymentKeys, replacePairs } from '../../src/payments/keys/payment-keys.ts'
-import { listSigningKeys } from '../../src/payments/keys/public-keys.ts'
-import { sealForExecutor } from '../../src/payments/keys/sealed-texts.ts'
-import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
 import { paymentTest as test } from '../support/payments.ts'
 import { codeOf } from '../support/runs.ts'
 
@@ -109,10 +110,10 @@ describe('the keys of the executor', () => {
     expect(await replacePairs(executor, third)).toBe(3)
     expect(await replacePairs(executor, third)).toBe(0)
     const fresh = await sealForExecutor(database, 'sk-new', 'u')
-    const rotation = await rewrapRows(executor, third, never, paymentTables)
+    const rotation = await rewrapRows(executor, third, never, paymentKeys.tables)
     expect(rotation).toMatchObject({ unreadable: [], settled: true })
     expect(rotation.rewrapped).toBeGreaterThan(0)
-    expect(await rewrapRows(executor, third, never, paymentTables)).toMatchObject({ rewrapped: 0 })
+    expect(await rewrapRows(executor, third, never, paymentKeys.tables)).toMatchObject({ rewrapped: 0 })
     const keys = await openPaymentKeys(executor, third)
     expect(await keys.unseal(sealed, 'u')).toBe('sk-nightjar')
     expect(await keys.unseal(fresh, 'u')).toBe('sk-new')

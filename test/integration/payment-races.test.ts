@@ -2,9 +2,9 @@
 
 import { expect, onTestFinished } from 'vitest'
 import { closeWaits, startWaits } from '../../src/engine/runs/waits.ts'
+import { createNonce, orderPayment, type PaymentRequest } from '../../src/features/payments/ledger/orders.ts'
+import { newPaymentId } from '../../src/features/payments/ports/ids.ts'
 import { queryOne } from '../../src/infra/database/database.ts'
-import { newPaymentId } from '../../src/infra/lib/ids.ts'
-import { createNonce, orderPayment, type PaymentRequest } from '../../src/payments/ledger/orders.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'

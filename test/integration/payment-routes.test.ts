@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
-import { createPaymentsApi } from '../../src/app/payments-api.ts'
+import { orderForAdmin } from '../../src/features/payments/ledger/orders.ts'
+import { createPaymentsApi } from '../../src/features/payments/payments-api.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
-import { orderForAdmin } from '../../src/payments/ledger/orders.ts'
 import { unique } from '../support/backend.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
 import {

@@ -1,7 +1,7 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
-import { createNonce, orderPayment } from '../../src/payments/ledger/orders.ts'
+import { createNonce, orderPayment } from '../../src/features/payments/ledger/orders.ts'
 import { ap2Keys, ap2Texts } from '../../src/state/ap2-wire.ts'
 import { startShop } from '../support/agent-shops.ts'
 import { unique } from '../support/backend.ts'

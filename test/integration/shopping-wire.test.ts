@@ -3,16 +3,16 @@ import { readFileSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { agentCardsRef } from '../../src/features/a2a/a2a.ref.ts'
 import { ap2Uris } from '../../src/features/a2a/client/ap2.ts'
-import { intentMandateSchema } from '../../src/payments/mandates/v1/types.ts'
-import { readBy } from '../../src/payments/mandates/violations.ts'
-import { readReplyParts } from '../../src/payments/runs/reply-parts.ts'
+import { intentMandateSchema } from '../../src/features/payments/mandates/v1/types.ts'
+import { readBy } from '../../src/features/payments/mandates/violations.ts'
+import { readReplyParts } from '../../src/features/payments/runs/reply-parts.ts'
 import type { Json } from '../../src/state/runtime-state.ts'
 import { unique } from '../support/backend.ts'
 import { runtimeTest } from '../support/integration-test.ts'
 
 /** What was on the wire in the demo of AP2, and what its extension document lists, at our own agent. */
 
-const read = (file: string) => readFileSync(new URL(`../payments/${file}`, import.meta.url), 'utf8')
+const read = (file: string) => readFileSync(new URL(`../features/payments/${file}`, import.meta.url), 'utf8')
 type Message = { parts: { data?: { [key: string]: Json } }[]; taskId?: string; contextId?: string }
 type Call = { to: string; body: { params: { message: Message } } }
 const demo: Call[] = JSON.parse(read('demo-messages.json'))

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import type { JsonObject } from '../../src/payments/mandates/tokens/encoding.ts'
+import type { JsonObject } from '../../src/features/payments/mandates/tokens/encoding.ts'
 import { type AgentServer, startAgentServer } from '../support/agent-servers.ts'
 import { unique } from '../support/backend.ts'
 import type { FakeReply } from '../support/fake-model/fake-model.ts'

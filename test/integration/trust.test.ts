@@ -3,9 +3,10 @@
 import { generateKeyPairSync } from 'node:crypto'
 import pg from 'pg'
 import { describe, expect, onTestFinished } from 'vitest'
-import { createTrust, type TrustAnswer } from '../../src/payments/trust/trust.ts'
-import type { TrustRole } from '../../src/payments/trust/trust-schemas.ts'
-import { maxTrustedKeys } from '../../src/payments/trust/trusted-keys.ts'
+import { trustedKeysRef } from '../../src/features/payments/payments.ref.ts'
+import { createTrust, type TrustAnswer } from '../../src/features/payments/trust/trust.ts'
+import type { TrustRole } from '../../src/features/payments/trust/trust-schemas.ts'
+import { maxTrustedKeys } from '../../src/features/payments/trust/trusted-keys.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { unique } from '../support/backend.ts'
 import type { Reply } from '../support/http.ts'
@@ -322,7 +323,7 @@ describe('the rows of trusted keys', () => {
        SELECT $1 || n, $1, 'i', n::text, '{merchant}', n::text, 'y' FROM generate_series(1, $2::int) n`,
       [business, maxTrustedKeys],
     )
-    const keys = runtime.admin.trustedKeys
+    const keys = runtime.features.get(trustedKeysRef)
     const add = () => keys.create({ ...newKey({ business_id: business }), valid_to: null } as never)
     await expect(add()).rejects.toMatchObject({
       code: 'invalid_request',

@@ -1,7 +1,7 @@
 // tier: all
 
 import { execFile } from 'node:child_process'
-import { cp, readdir, rm, symlink } from 'node:fs/promises'
+import { cp, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -14,8 +14,23 @@ const features = (await readdir(join(root, 'src/features'), { withFileTypes: tru
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name)
 
+/** The features that name handles of this one, and those of these: they are removed with it. */
+const listUsers = async (id: string): Promise<string[]> => {
+  const users = new Set([id])
+  for (const one of users)
+    for (const other of features) {
+      const files = await readdir(join(root, 'src/features', other), { recursive: true })
+      const texts = files
+        .filter((file) => file.endsWith('.ts'))
+        .map((file) => readFile(join(root, 'src/features', other, file), 'utf8'))
+      if ((await Promise.all(texts)).some((text) => text.includes(`../${one}/`) && other !== one))
+        users.add(other)
+    }
+  return [...users]
+}
+
 /** What is not needed to compile, test and start. */
-const left = ['.git', '.mason', 'node_modules', 'dist', 'bench', 'console', 'examples']
+const left = ['.git', '.mason', 'node_modules', 'dist', 'bench', 'console']
 
 const test = base.extend(
   'copy',
@@ -40,8 +55,11 @@ describe('a copy of the source', () => {
         const options = { cwd: copy.path, env: { ...env, DATA_DIR: join(copy.path, '.mason') } }
         return (await promisify(execFile)(program, args, options)).stdout
       }
-      await rm(join(copy.path, 'src/features', id), { recursive: true })
-      await rm(join(copy.path, 'test/features', id), { recursive: true, force: true })
+      const removed = await listUsers(id)
+      for (const one of removed) {
+        await rm(join(copy.path, 'src/features', one), { recursive: true })
+        await rm(join(copy.path, 'test/features', one), { recursive: true, force: true })
+      }
       await execute('npx', 'tsx', 'scripts/feature-list.ts')
       // the pictures of the graph are without its tools
       await execute('npx', 'tsx', 'scripts/draw-graph.ts')
@@ -53,7 +71,7 @@ describe('a copy of the source', () => {
           .trim()
           .split('\n')
           .map((line) => JSON.parse(line).id),
-      ).toEqual(features.filter((one) => one !== id).sort())
+      ).toEqual(features.filter((one) => !removed.includes(one)).sort())
       expect(await execute('npx', 'tsx', 'src/cli.ts', 'run', 'What is 12.5% of 480?')).toContain('60')
     })
 })

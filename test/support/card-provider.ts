@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Payment } from '../../examples/card-provider/books.ts'
-import type { ProviderSecrets, ProviderSettings } from '../../src/payments/providers/provider.ts'
+import type { ProviderSecrets, ProviderSettings } from '../../src/features/payments/providers/provider.ts'
 import { freePort } from './free-port.ts'
 import { scriptFlags } from './script-flags.ts'
 

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream'
-import type { BusinessApi, HealthReport, Runtime } from '../../src/app/api.ts'
+import type { BusinessApi, Runtime } from '../../src/app/api.ts'
 import { featureSources } from '../../src/app/features.generated.ts'
 import { budgetCheckRef, modelGatewayRef } from '../../src/features/core.ref.ts'
 import { addFeatureRoutes } from '../../src/features/load-features.ts'
 import type { AuditEntry } from '../../src/infra/database/audited-database.ts'
+import type { HealthReport } from '../../src/infra/telemetry/health-report.ts'
 import { createMetrics } from '../../src/infra/telemetry/metrics.ts'
 import type { ModelGateway } from '../../src/models/ports/call-ports.ts'
 import { MasonError } from '../../src/state/errors.ts'
@@ -278,10 +279,6 @@ export const createFakeRuntime = (): FakeRuntime => {
         for (const run of found) runs.delete(run.id)
         return found.length > 0
       },
-      async payment(id) {
-        note('payment', id)
-        return null
-      },
       async fork(id, actionId) {
         note('fork', id, actionId)
         return inSession(id).length === 0 ? null : sessionOf('ses_fork', [])
@@ -303,14 +300,8 @@ export const createFakeRuntime = (): FakeRuntime => {
       failIf('authenticate')
       return fake.tokens.get(token) ?? null
     },
-    consent: { passkeys: {} } as unknown as Runtime['consent'],
     intake: {} as unknown as Runtime['intake'],
     countRequest: async () => undefined,
-    payments: {
-      signingKeys: async () => [],
-      receiveWebhook: async () => false,
-      decide: async () => null,
-    },
     startPayments: async () => {},
     async health() {
       failIf('health')

@@ -1,12 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { hashText, type JsonObject } from '../../src/payments/mandates/tokens/encoding.ts'
-import { appendMandate, conceal, issueMandate } from '../../src/payments/mandates/tokens/issue.ts'
-import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
+import { hashText, type JsonObject } from '../../src/features/payments/mandates/tokens/encoding.ts'
+import { appendMandate, conceal, issueMandate } from '../../src/features/payments/mandates/tokens/issue.ts'
+import { signJws } from '../../src/features/payments/mandates/tokens/jws.ts'
 import {
   createKeyImporter,
   type SigningKey,
   trustForEveryRole,
-} from '../../src/payments/mandates/tokens/keys.ts'
+} from '../../src/features/payments/mandates/tokens/keys.ts'
 
 /** The time of the encoded tokens in AP2's documents. */
 export const mandateTime = 1_777_342_400

@@ -158,7 +158,7 @@ const logOf = (memory: MemoryRun, diesAfter: number): RunLog => {
       return outcome
     },
     delayPoll: async () => {},
-    closeWaits: async () => [],
+    closeWaits: async () => ({}),
     requeue: async (runAt) => void memory.requeued.push(runAt),
     waitForModel: async (outage, maxMs) => void memory.outages.push({ ...outage, maxMs }),
     readOutage: async () => null,

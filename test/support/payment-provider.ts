@@ -1,4 +1,4 @@
-import type { PaymentProvider, ProviderAnswer } from '../../src/payments/providers/provider.ts'
+import type { PaymentProvider, ProviderAnswer } from '../../src/features/payments/providers/provider.ts'
 
 /** What goes wrong with the next exchange. */
 export type ProviderFailure =

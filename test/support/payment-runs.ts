@@ -1,14 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import { openExecutorFeatures, startPayments } from '../../src/app/payments.ts'
+import { createPaymentAgents } from '../../src/features/a2a/client/payment-agents.ts'
+import { signNextCard } from '../../src/features/a2a/server/card-signatures.ts'
+import type { ConsentRequest } from '../../src/features/payments/consent/content.ts'
+import { startPayments } from '../../src/features/payments/executor/start-payments.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { openEgress } from '../../src/infra/egress/egress.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import type { Hints } from '../../src/infra/queue/hints.ts'
 import { createScrubber } from '../../src/infra/secrets/scrubber.ts'
-import type { ConsentRequest } from '../../src/payments/consent/content.ts'
 import type { Clock } from '../../src/state/ports/clock.ts'
 import type { RunView } from '../../src/state/run-view.ts'
 import { createAuthenticator } from './authenticator.ts'
@@ -35,7 +37,7 @@ export const offerText = (offer: ConsentRequest): string =>
   offer.version === '0.1' ? offer.cart : offer.checkout
 
 /** Starts the executor of payments as `mason payments` does, in this process. */
-const startTestExecutor = async (backend: Backend, database: Database, clock: Clock, hints: Hints | null) =>
+const startTestExecutor = (backend: Backend, database: Database, clock: Clock, hints: Hints | null) =>
   startPayments(
     { ...backend.config, publicUrl: site.origin, paymentKey: randomBytes(32).toString('base64') },
     {
@@ -46,7 +48,8 @@ const startTestExecutor = async (backend: Backend, database: Database, clock: Cl
       clock,
       log: silentLog,
       scrubber: createScrubber(),
-      features: await openExecutorFeatures(),
+      agents: createPaymentAgents,
+      signNextCard,
     },
   )
 

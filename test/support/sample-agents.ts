@@ -6,16 +6,16 @@ import { onTestFinished } from 'vitest'
 import type { AgentConfig } from '../../examples/ap2/config.ts'
 import { type AgentName, type Agents, startAgents } from '../../examples/buy-demo/agents.ts'
 import { currentAp2Uris } from '../../src/features/a2a/client/ap2.ts'
-import { authorizePayment } from '../../src/payments/mandates/tokens/authorizations.ts'
-import { hashText, type JsonObject } from '../../src/payments/mandates/tokens/encoding.ts'
-import { conceal, issueMandate } from '../../src/payments/mandates/tokens/issue.ts'
-import { issueCredential } from '../../src/payments/mandates/tokens/key-binding.ts'
-import { buildCheckoutPayment } from '../../src/payments/mandates/v2/checkout-payment.ts'
+import { authorizePayment } from '../../src/features/payments/mandates/tokens/authorizations.ts'
+import { hashText, type JsonObject } from '../../src/features/payments/mandates/tokens/encoding.ts'
+import { conceal, issueMandate } from '../../src/features/payments/mandates/tokens/issue.ts'
+import { issueCredential } from '../../src/features/payments/mandates/tokens/key-binding.ts'
+import { buildCheckoutPayment } from '../../src/features/payments/mandates/v2/checkout-payment.ts'
 import {
   closeOpenMandates,
   createOpenMandates,
   signOpenMandates,
-} from '../../src/payments/mandates/v2/open-mandates.ts'
+} from '../../src/features/payments/mandates/v2/open-mandates.ts'
 import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
 import { openPeer, openPeer03, type Peer, type PeerTask } from './a2a-peers.ts'
 import { createParty } from './mandate-parties.ts'

@@ -1,13 +1,12 @@
 import type { ServiceFactories } from '../../src/engine/runs/run-services.ts'
 import type { HttpAccess } from '../../src/features/http-request/http.ref.ts'
+import type { OpenMandates } from '../../src/features/payments/ports/run-mandates.ref.ts'
+import type { Payments } from '../../src/features/payments/ports/run-payments.ref.ts'
 import type { GraphParts } from '../../src/graph/graph-parts.ts'
-import { readReplyParts } from '../../src/payments/runs/reply-parts.ts'
 import type { Agents } from '../../src/state/ports/agents.ts'
 import type { MediaModels } from '../../src/state/ports/media.ts'
 import type { Memories } from '../../src/state/ports/memories.ts'
 import type { Models } from '../../src/state/ports/models.ts'
-import type { OpenMandates } from '../../src/state/ports/open-mandates.ts'
-import type { Payments } from '../../src/state/ports/payments.ts'
 import { commonServices, type Services } from '../../src/state/ports/services.ts'
 
 /** Nothing is remembered of any user. */
@@ -46,7 +45,7 @@ const refuse = () => {
 }
 /** No provider is set up. */
 const noPayments: Payments = {
-  readParts: readReplyParts,
+  readParts: refuse,
   newId: () => 'pay_1',
   listProviders: async () => [],
   draft: refuse,
@@ -61,6 +60,7 @@ const noMandates: OpenMandates = {
   describe: refuse,
   propose: refuse,
   listUsable: async () => [],
+  choose: refuse,
   pay: refuse,
 }
 

@@ -1,4 +1,5 @@
-import { loadFeatures } from '../../features/load-features.ts'
+import type { KeysDefinition } from '../../features/definitions.ts'
+import { loadFeatures, loadKind } from '../../features/load-features.ts'
 import { type Config, type Environment, inspectConfig, readConfig } from '../../infra/config/config.ts'
 import { masterKeyCommand } from '../../infra/config/settings.ts'
 import type { Database } from '../../infra/database/database.ts'
@@ -6,7 +7,6 @@ import { openDatabases } from '../../infra/database/open-database.ts'
 import {
   coreSealedTables,
   type KeyRotation,
-  paymentTables,
   rewrapRows,
   type SealedTable,
 } from '../../infra/secrets/key-rotation.ts'
@@ -14,14 +14,11 @@ import {
   beginKeyRotation,
   endKeyRotation,
   openMasterKeys,
-  openPaymentMasterKeys,
-  paymentKeyFiles,
   syncDatabaseFiles,
 } from '../../infra/secrets/master-key-files.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import { addSettingSecrets } from '../../infra/secrets/setting-secrets.ts'
-import { replacePairs } from '../../payments/keys/payment-keys.ts'
 import { featureSources } from '../features.generated.ts'
 import { describeDatabase } from './banner.ts'
 import { resolveCommandName } from './command-name.ts'
@@ -30,48 +27,51 @@ import { listenForInterrupt } from './interrupts.ts'
 import { createLog } from './log.ts'
 import { formatPlural } from './terminal.ts'
 
-/** The options of `mason keys rotate`. */
-export type RotateFlags = { payments?: boolean }
+/** The options of `mason keys rotate`: those of features, by their names. */
+export type RotateFlags = Readonly<Record<string, true | undefined>>
 
 /** A key that others are sealed under, and what is under it. */
-type SealingScope = {
-  name: 'master' | 'payment'
+type SealingScope = Pick<KeysDefinition, 'name' | 'processes' | 'settings'> & {
   database: Database
-  /** The settings have a key. Embedded without one, it is in a file of DATA_DIR. */
-  isSet: boolean
+  /** Of the settings. Embedded without one, it is in a file of DATA_DIR. */
+  keys: { current: string | null; previous: readonly string[] }
   openKeys(): Promise<MasterKeys>
-  tables?: typeof paymentTables
-  files?: typeof paymentKeyFiles
+  /** Of a feature. */
+  own?: KeysDefinition
 }
 
 /**
- * `mason keys rotate`: encrypts the stored secrets of vendors under the current master key; embedded, under a new one. With
- * `--payments` it does so with the executor's private keys and its payment key, and replaces those key pairs. Prints what it
- * did and the next steps. Exit code 1 while there are rows that it cannot read.
+ * `mason keys rotate`: encrypts the stored secrets of vendors under the current master key; embedded, under a new one. With the
+ * option of a feature it does so with the feature's private keys and the key that they are under, and replaces those key pairs.
+ * Prints what it did and the next steps. Exit code 1 while there are rows that it cannot read.
  */
 export const rotateKeys = async (
-  { payments = false }: RotateFlags,
+  flags: RotateFlags,
   env: Environment,
   scrubber: Scrubber,
 ): Promise<number> => {
+  const ofFeatures = (await loadKind(featureSources, 'keys')).map(({ definition }) => definition)
+  const own = ofFeatures.find(({ option }) => flags[option])
   const served = inspectConfig(env, { role: 'migrate' }).config.database.kind === 'postgres'
-  const config = readConfig(env, { role: payments && served ? 'payments' : 'keys' })
+  const config = readConfig(env, { role: own && served ? own.role : 'keys' })
   addSettingSecrets(config, scrubber)
   const databases = await openDatabases(config, createLog(config.logLevel, process.stderr, scrubber))
+  const ownDatabase = own?.database(databases)
   const scope: SealingScope =
-    payments && databases.payments
+    own && ownDatabase
       ? {
-          name: 'payment',
-          database: databases.payments,
-          isSet: config.paymentKey !== null,
-          openKeys: () => openPaymentMasterKeys(config),
-          tables: paymentTables,
-          files: paymentKeyFiles,
+          ...own,
+          database: ownDatabase,
+          keys: own.readSettings(config),
+          openKeys: () => own.openKeys(config),
+          own,
         }
       : {
           name: 'master',
+          processes: 'every process',
+          settings: { current: 'MASON_MASTER_KEY', previous: 'MASON_PREVIOUS_MASTER_KEYS' },
           database: databases.api,
-          isSet: config.masterKey !== null,
+          keys: { current: config.masterKey, previous: config.previousMasterKeys },
           openKeys: () => openMasterKeys(config),
         }
   const interrupt = listenForInterrupt(new Error('stopped; run the command again to continue'))
@@ -92,12 +92,13 @@ const rotate = async (
   whole: Database,
   signal: AbortSignal,
 ): Promise<{ ok: boolean; text: string[] }> => {
-  const { name: what, database, files } = scope
-  const dataDir = config.database.kind === 'embedded' && !scope.isSet ? config.database.dataDir : null
-  const begun = dataDir === null ? null : await beginKeyRotation(dataDir, files)
+  const { name: what, database, own } = scope
+  const dataDir =
+    config.database.kind === 'embedded' && scope.keys.current === null ? config.database.dataDir : null
+  const begun = dataDir === null ? null : await beginKeyRotation(dataDir, own?.files)
   const keys = await scope.openKeys()
-  const replaced = scope.tables ? await replacePairs(database, keys) : 0
-  const rotation = await rewrapRows(database, keys, signal, scope.tables ?? (await listSealedTables()))
+  const replaced = own ? await own.replacePairs(database, keys) : 0
+  const rotation = await rewrapRows(database, keys, signal, own?.tables ?? (await listSealedTables()))
   const { name } = keys.current()
   const ok = rotation.unreadable.length === 0 && rotation.settled
   const report = (head: string, ...next: string[]) => ({
@@ -105,12 +106,14 @@ const rotate = async (
     text: [
       head,
       ...formatRotation(config, rotation, what),
-      ...(replaced > 0 ? [`${formatPlural(replaced, 'key pair')} of the executor replaced by new ones`] : []),
+      ...(replaced > 0
+        ? [`${formatPlural(replaced, 'key pair')} of ${own?.owner} replaced by new ones`]
+        : []),
       ...next,
     ],
   })
   if (begun === null || dataDir === null)
-    return report(`the ${what} key of the settings is ${name}`, ...(ok ? listNextSteps(config, what) : []))
+    return report(`the ${what} key of the settings is ${name}`, ...(ok ? listNextSteps(scope) : []))
   const head = begun.resumed
     ? `continued an interrupted rotation; the ${what} key is ${name}`
     : `created a new ${what} key, ${name}`
@@ -120,7 +123,7 @@ const rotate = async (
       `the previous ${what} key stays in ${dataDir} until these rows are readable: fix them and rotate again`,
     )
   await syncDatabaseFiles(whole, dataDir)
-  await endKeyRotation(dataDir, files)
+  await endKeyRotation(dataDir, own?.files)
   return report(head, `the previous ${what} key was removed; keep it with backups that were made under it`)
 }
 
@@ -130,29 +133,23 @@ const listSealedTables = async (): Promise<SealedTable[]> => {
   return [...coreSealedTables, ...features.flatMap(({ definition }) => definition.sealed ?? [])]
 }
 
-const listNextSteps = (config: Config, what: SealingScope['name']): string[] => {
-  const isMaster = what === 'master'
-  const previous = isMaster ? config.previousMasterKeys : config.previousPaymentKeys
-  const [setting, previousSetting, processes, flag] = isMaster
-    ? ['MASON_MASTER_KEY', 'MASON_PREVIOUS_MASTER_KEYS', 'every process', '']
-    : ['MASON_PAYMENT_KEY', 'MASON_PREVIOUS_PAYMENT_KEYS', 'every executor', ' --payments']
-  return previous.length > 0
-    ? [`next: remove ${previousSetting} from the settings of ${processes}; it is no longer needed`]
+const listNextSteps = ({ name, processes, settings, keys, own }: SealingScope): string[] =>
+  keys.previous.length > 0
+    ? [`next: remove ${settings.previous} from the settings of ${processes}; it is no longer needed`]
     : [
-        `to change the ${what} key:`,
-        `  1. create one (${masterKeyCommand}); for ${processes} set ${setting} to it and`,
-        `     ${previousSetting} to the old one; both can decrypt, only the first encrypts`,
-        `  2. run ${resolveCommandName()} keys rotate${flag} with the same settings`,
-        `  3. remove ${previousSetting} again`,
+        `to change the ${name} key:`,
+        `  1. create one (${masterKeyCommand}); for ${processes} set ${settings.current} to it and`,
+        `     ${settings.previous} to the old one; both can decrypt, only the first encrypts`,
+        `  2. run ${resolveCommandName()} keys rotate${own ? ` --${own.option}` : ''} with the same settings`,
+        `  3. remove ${settings.previous} again`,
       ]
-}
 
 const maxListedRows = 20
 
 const formatRotation = (
   config: Config,
   { rewrapped, unreadable, settled }: KeyRotation,
-  what: SealingScope['name'],
+  what: string,
 ): string[] => [
   `${describeDatabase(config)}: ${rewrapped === 0 ? 'no row needed rewrapping' : `${formatPlural(rewrapped, 'row')} rewrapped`}`,
   ...unreadable

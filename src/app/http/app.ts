@@ -7,16 +7,12 @@ import type { Runtime } from '../api.ts'
 import { accountsRoutes } from './admin/accounts.routes.ts'
 import { auditRoutes } from './admin/audit.routes.ts'
 import { operationsRoutes } from './admin/operations.routes.ts'
-import { adminPaymentsRoutes } from './admin/payments.routes.ts'
-import { providersRoutes } from './admin/providers.routes.ts'
 import { registryRoutes } from './admin/registry.routes.ts'
 import { rejectedJobsRoutes } from './admin/rejected-jobs.routes.ts'
 import { scenariosRoutes } from './admin/scenarios.routes.ts'
-import { trustRoutes } from './admin/trust.routes.ts'
 import { usageRoutes } from './admin/usage.routes.ts'
 import { vendorsRoutes } from './admin/vendors.routes.ts'
 import { bulkRoutes } from './bulk.routes.ts'
-import { consentRoutes } from './consent.routes.ts'
 import { consolePageRoutes } from './console/page.routes.ts'
 import { consoleSessionRoutes } from './console/session.routes.ts'
 import { docsRoutes } from './docs.routes.ts'
@@ -25,8 +21,6 @@ import { graphRoutes } from './graph.routes.ts'
 import { healthRoutes } from './health.routes.ts'
 import { inputRequestsRoutes } from './input-requests.routes.ts'
 import { memoriesRoutes } from './memories.routes.ts'
-import { openMandateRoutes } from './open-mandates.routes.ts'
-import { paymentsRoutes } from './payments.routes.ts'
 import { type Authenticate, createAuthenticate, findBearerToken } from './plumbing/auth.ts'
 import type { BodyMemory } from './plumbing/body-budget.ts'
 import {
@@ -125,9 +119,6 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   sessionsRoutes(app)
   graphRoutes(app, server)
   memoriesRoutes(app)
-  paymentsRoutes(app, server)
-  consentRoutes(app, server)
-  openMandateRoutes(app, server)
   accountsRoutes(app, server)
   auditRoutes(app, server)
   rejectedJobsRoutes(app, server)
@@ -136,9 +127,6 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   registryRoutes(app, server)
   scenariosRoutes(app, server)
   usageRoutes(app, server)
-  trustRoutes(app, server)
-  providersRoutes(app, server)
-  adminPaymentsRoutes(app, server)
   await runtime.features.addRoutes(app, server)
   if (options.console !== 'off') {
     const parts = { auth, adminToken: adminToken || null, signIn, failures, authenticate, checkToken }

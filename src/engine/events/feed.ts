@@ -1,5 +1,5 @@
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
-import { type Hints, type PaymentWork, paymentWorkChannel } from '../../infra/queue/hints.ts'
+import type { Hints } from '../../infra/queue/hints.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -123,8 +123,6 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
       publish({ tenant: businessId, session_id: sessionId, kind: 'status' })
       hints.publish(cancelsChannel, '')
     },
-    /** Work of a kind was committed: the executor of payments looks for it at once. */
-    publishPaymentWork: (work: PaymentWork): void => hints.publish(paymentWorkChannel, work),
     onCancel(watch: () => void): () => void {
       cancelWatchers.add(watch)
       return () => void cancelWatchers.delete(watch)

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { type Database, queryOne } from '../../infra/database/database.ts'
-import { sealForExecutor, toAnswerPurpose, toQuestion } from '../../payments/keys/sealed-texts.ts'
 import { MasonError } from '../../state/errors.ts'
 import { openStatusesSql, parkedStatusesSql } from '../../state/run-status.ts'
 import type { Json } from '../../state/runtime-state.ts'
+import { noSecretAnswers, type SecretAnswers } from './secret-answers.ts'
 
 type InputRow = {
   schema: Record<string, unknown>
@@ -54,6 +54,7 @@ export const answerInput = (
   requestId: string,
   answer: Json,
   key: string | null = null,
+  secretAnswers: SecretAnswers = noSecretAnswers,
 ): Promise<void> =>
   database.asBusiness(businessId, async (sql) => {
     if (key !== null) {
@@ -65,10 +66,16 @@ export const answerInput = (
     if (row.answered || row.expired || !row.open) throw createAnsweredError(requestId)
     checkAnswer(z.fromJSONSchema(row.schema as never), answer)
     if (row.secret) checkAnswer(secretSchema, answer)
-    const { user_id, payment_id, plan_seq, call_index } = row
-    const question = toQuestion(runId, plan_seq, call_index)
-    const use = { business_id: businessId, user_id, payment_id: payment_id ?? '', question }
-    const sealed = row.secret ? await sealForExecutor(sql, String(answer), toAnswerPurpose(use)) : null
+    const { user_id, payment_id, plan_seq, call_index: index } = row
+    const use = {
+      business_id: businessId,
+      user_id,
+      run_id: runId,
+      plan_seq,
+      index,
+      payment_id: payment_id ?? '',
+    }
+    const sealed = row.secret ? await secretAnswers.seal(sql, String(answer), use) : null
     const stored = JSON.stringify({ kind: 'answered', answer: sealed === null ? answer : '' })
     if (!(await queryOne(sql, answerStatement, [businessId, runId, requestId, stored, sealed, key])))
       throw createAnsweredError(requestId)

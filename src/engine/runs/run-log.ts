@@ -1,10 +1,10 @@
 import { storeRunBlob } from '../../infra/blobs/blobs.ts'
 import { queryOne, type TransactionalSql } from '../../infra/database/database.ts'
-import { readSealingKey } from '../../payments/keys/sealed-texts.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { PersonAnswer } from '../../state/ports/questions.ts'
 import type { LogEntry, RunLog } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import type { RunWait, WaitState } from '../../state/ports/waits.ts'
 import type { AppendBatches } from './append-batches.ts'
 import { type Append, type FinalEntry, toAppendRow, toAppendStatement } from './append-statements.ts'
 import { type RunFence, toFenceValues } from './claim.ts'
@@ -12,17 +12,13 @@ import { performEffect } from './effects.ts'
 import { createLeaseLostError, type LeaseGuard } from './leases.ts'
 import { readOutageRecord, waitForModel } from './model-outage.ts'
 import { leaveToOtherVersion, parkRun, requeueRun } from './release.ts'
+import { noSecretAnswers, type SecretAnswers } from './secret-answers.ts'
 import { closeOwnWaits, delayPoll, endOwnWait, startWaits } from './waits.ts'
 
-/** The same log, which calls `ordered` once a wait may have committed an order of a payment: not where it has its outcome already. */
-export const tellOrders = (log: RunLog, ordered: () => void): RunLog => ({
-  ...log,
-  async startWaits(call, first, requests) {
-    const states = await log.startWaits(call, first, requests)
-    if (requests.some(({ kind }, at) => kind === 'payment' && states[at]?.outcome == null)) ordered()
-    return states
-  },
-})
+/** Calls `onStarted` of the waits that have no outcome yet: those that have one were started before. */
+export const reportStarted = (requests: readonly RunWait[], states: readonly WaitState[]): void => {
+  for (const [at, { onStarted }] of requests.entries()) if (states[at]?.outcome == null) onStarted?.()
+}
 
 /**
  * Commits one action, or with a `FinalEntry` the last one and the end of its run. Resolves once it is durable; throws
@@ -43,7 +39,12 @@ const appendAlone = async (sql: Sql, append: Append): Promise<void> => {
 type HeldRun = { lease: LeaseGuard; appendTogether: AppendBatches }
 
 /** The log of one claimed run: every write under its fence. `sql` repeats statements without an answer. */
-export const createRunLog = (sql: TransactionalSql, fence: RunFence, held?: HeldRun): RunLog => {
+export const createRunLog = (
+  sql: TransactionalSql,
+  fence: RunFence,
+  held?: HeldRun,
+  secretAnswers: SecretAnswers = noSecretAnswers,
+): RunLog => {
   const append = async (entry: LogEntry | FinalEntry): Promise<void> => {
     const row = toAppendRow(fence, entry)
     if (!(await held?.appendTogether(row, held.lease))) await appendAlone(sql, row)
@@ -73,7 +74,11 @@ export const createRunLog = (sql: TransactionalSql, fence: RunFence, held?: Held
     park: (questions, workedMs) => orLost(parkRun(sql, fence, questions, workedMs)),
     requeue: (runAt, workedMs) => releaseRun(requeueRun(sql, fence, runAt, workedMs)),
     waitForModel: (outage, maxMs, workedMs) => releaseRun(waitForModel(sql, fence, outage, maxMs, workedMs)),
-    startWaits: (call, first, requests) => orLost(startWaits(sql, fence, call, first, requests)),
+    async startWaits(call, first, requests) {
+      const states = await orLost(startWaits(sql, fence, call, first, requests))
+      reportStarted(requests, states)
+      return states
+    },
     endWait: (wait, outcome) => orLost(endOwnWait(sql, fence, wait, outcome)),
     delayPoll: (wait, ms) => releaseRun(delayPoll(sql, fence, wait, ms)),
     closeWaits: () => orLost(closeOwnWaits(sql, fence)),
@@ -99,7 +104,7 @@ export const createRunLog = (sql: TransactionalSql, fence: RunFence, held?: Held
           throw new MasonError('invalid_request', 'a secret question names no payment', {
             remedy: 'set payment_id of the question: the answer is encrypted for that payment alone',
           })
-        await readSealingKey(sql)
+        await secretAnswers.checkReady(sql)
       }
       return row?.sealed ? { kind: 'answered', answer: row.sealed } : (row?.answer ?? null)
     },

@@ -2,7 +2,7 @@ import { type Database, queryOne } from '../../infra/database/database.ts'
 import { newAttemptId } from '../../infra/lib/ids.ts'
 import { fillAction } from '../../state/checkpoint.ts'
 import { MasonError } from '../../state/errors.ts'
-import type { Outcome } from '../../state/outcome.ts'
+import type { OngoingWork, Outcome } from '../../state/outcome.ts'
 import { summarizeOutcome, toEndResult } from '../../state/outcome.ts'
 import type { Patch } from '../../state/patch.ts'
 import type { RunResult } from '../../state/ports/run-log.ts'
@@ -64,8 +64,8 @@ export const settleRun = async (
   ])
   if (!taken) return null
   const { actions, tokens, ms, ...ended } = taken
-  const payments = await closeWaits(sql, businessId, runId)
-  await writeRunEnd(sql, { tenant: businessId, run_id: runId, ...ended }, outcome, payments)
+  const ongoing = await closeWaits(sql, businessId, runId)
+  await writeRunEnd(sql, { tenant: businessId, run_id: runId, ...ended }, outcome, ongoing)
   await sql.query(
     `INSERT INTO outbox (tenant, run_id) SELECT tenant, run_id FROM runs
      WHERE tenant = $1 AND session_id = $2 AND turn > $3 AND status = 'queued' ORDER BY turn LIMIT 1`,
@@ -79,12 +79,12 @@ export const settleRun = async (
 type EndedRun = Omit<ActionPosition, 'seq'> & { seq: number | null }
 type SettledRow = Omit<EndedRun, 'tenant' | 'run_id'> & Pick<RunEnd, 'actions' | 'tokens' | 'ms'>
 
-/** Appends the `end` action and stores the result of a run that ends without a worker. `payments` go on without it. */
+/** Appends the `end` action and stores the result of a run that ends without a worker. `ongoing` goes on without it. */
 export const writeRunEnd = async (
   sql: Sql,
   ended: EndedRun,
   outcome: Outcome,
-  payments: readonly string[] = [],
+  ongoing: OngoingWork = {},
 ): Promise<void> => {
   const { tenant, run_id, seq } = ended
   const todos = await readRunTodos(sql, tenant, run_id)
@@ -95,8 +95,8 @@ export const writeRunEnd = async (
       { ...ended, seq },
       {
         node: 'end',
-        summary: summarizeOutcome(outcome, payments),
-        result: toEndResult(outcome, open_todos, payments),
+        summary: summarizeOutcome(outcome, ongoing),
+        result: toEndResult(outcome, open_todos, ongoing),
         next: [],
       },
     )

@@ -1,4 +1,5 @@
 import { hasRow, queryOne, type TransactionalSql } from '../../infra/database/database.ts'
+import type { OngoingWork } from '../../state/outcome.ts'
 import type { CallRef } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { RunWait, WaitOutcome, WaitRef, WaitState } from '../../state/ports/waits.ts'
@@ -82,10 +83,10 @@ export const pollJobNow = async (sql: Sql, refId: string): Promise<boolean> =>
   (await queryOne<{ found: boolean }>(sql, 'SELECT poll_job_now($1) AS found', [refId]))?.found === true
 
 /**
- * Closes what a run still waits for that ends: its payments are released, or go on where they are sent, and its waits and
- * questions end. Resolves with the ids of the payments that go on. Inside the transaction that ends the run, or fenced.
+ * Closes what a run still waits for that ends: what it ordered is released, or goes on where it was sent, and its waits and
+ * questions end. Resolves with what goes on. Inside the transaction that ends the run, or fenced.
  */
-export const closeWaits = async (sql: Sql, tenant: string, runId: string): Promise<string[]> => {
+export const closeWaits = async (sql: Sql, tenant: string, runId: string): Promise<OngoingWork> => {
   const key = [tenant, runId]
   const { rows } = await sql.query<{ id: string }>('SELECT id FROM release_payments($1, $2) AS id', key)
   await sql.query(
@@ -97,11 +98,11 @@ export const closeWaits = async (sql: Sql, tenant: string, runId: string): Promi
     'UPDATE input_requests SET answered_at = clock_timestamp() WHERE tenant = $1 AND run_id = $2 AND answered_at IS NULL',
     key,
   )
-  return rows.map(({ id }) => id)
+  return rows.length === 0 ? {} : { payments: rows.map(({ id }) => id) }
 }
 
 /** The same for a claimed run that is about to end. Null: the worker no longer has it. */
-export const closeOwnWaits = (database: TransactionalSql, fence: RunFence): Promise<string[] | null> =>
+export const closeOwnWaits = (database: TransactionalSql, fence: RunFence): Promise<OngoingWork | null> =>
   database.transaction(async (sql) => {
     const mine = await hasRow(
       sql,

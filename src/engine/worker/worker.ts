@@ -22,8 +22,9 @@ import { guardEffects } from '../runs/effects.ts'
 import { createLatestPositions } from '../runs/latest-positions.ts'
 import { createRetryingSql, type LeaseGuard, startLeaseRenewal } from '../runs/leases.ts'
 import { failPoisonedRun, handBackRun } from '../runs/release.ts'
-import { createRunLog, tellOrders } from '../runs/run-log.ts'
+import { createRunLog } from '../runs/run-log.ts'
 import { createServices, type ServiceFactories } from '../runs/run-services.ts'
+import type { SecretAnswers } from '../runs/secret-answers.ts'
 import type { ReportRunEnd, RunEnd } from '../runs/settlement.ts'
 import { createKnownRuns } from './known-runs.ts'
 import { createThreadShares } from './thread-shares.ts'
@@ -43,6 +44,7 @@ export type WorkerOptions = {
   feed: Feed
   graph: Graph
   services: ServiceFactories
+  secretAnswers?: SecretAnswers
   scenarios: Scenarios
   clock: Clock
   log: Log
@@ -215,8 +217,11 @@ export const createWorker = (options: WorkerOptions) => {
       : await latestPositions.load(sql, claim.tenant, claim.session_id, claim.turn)
     const { log: runLog, whenRecorded } = guardEffects(
       timeAppends(
-        tellOrders(createRunLog(sql, { ...claim, worker_id: workerId }, { lease, appendTogether }), () =>
-          feed.publishPaymentWork('payments'),
+        createRunLog(
+          sql,
+          { ...claim, worker_id: workerId },
+          { lease, appendTogether },
+          options.secretAnswers,
         ),
         clock,
         reports,

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 
 /** An id that sorts by creation time (the layout of UUID v7, RFC 9562, without dashes). The random part is of a UUID v4. */
-const createTimeOrderedId = (): string => {
+export const createTimeOrderedId = (): string => {
   const random = randomUUID()
   const time = Date.now().toString(16).padStart(12, '0')
   return `${time}7${random.slice(15, 18)}${random.slice(19, 23)}${random.slice(24)}`
@@ -15,14 +15,6 @@ export const newSessionId = (): string => `ses_${createTimeOrderedId()}`
 export const newFileId = (): string => `file_${createTimeOrderedId()}`
 /** A new id of a question to a person, sorted by time. */
 export const newInputRequestId = (): string => `inp_${createTimeOrderedId()}`
-/** A new id of a payment, sorted by time. */
-export const newPaymentId = (): string => `pay_${createTimeOrderedId()}`
-/** A new id of an open mandate, sorted by time. */
-export const newOpenMandateId = (): string => `mnd_${createTimeOrderedId()}`
-/** A new id of an order to the payment executor, sorted by time. */
-export const newPaymentOrderId = (): string => `ord_${createTimeOrderedId()}`
-/** A new id of a consent, sorted by time. */
-export const newConsentId = (): string => `con_${createTimeOrderedId()}`
 /** A new id of a row of the log of changes, sorted by time. */
 export const newAuditId = (): string => `aud_${createTimeOrderedId()}`
 /** A new id of a list of runs to act on, sorted by time. */

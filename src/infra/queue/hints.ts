@@ -12,11 +12,6 @@ export type Hints = {
   close(): Promise<void>
 }
 
-/** Work for the executor of payments was committed. The message names its kind; an empty one, of an earlier version, means all. */
-export const paymentWorkChannel = 'mason:payment-work'
-/** What the executor looks for: orders and payments, answers to consents, messages of providers. */
-export type PaymentWork = 'payments' | 'consents' | 'webhooks'
-
 /** Options of `openHints`. */
 export type HintOptions = { log: Log } & (
   | {

@@ -37,11 +37,6 @@ export const coreSealedTables = [
   },
 ] as const satisfies readonly SealedTable[]
 
-/** What only the executor of payments reads. */
-export const paymentTables = [
-  { name: 'payment_keys', id: 'kid', owner: "'' AS vendor_id, NULL AS business_id", purpose: 'payment' },
-] as const satisfies readonly SealedTable[]
-
 const pageSize = 100
 const maxPasses = 20
 

@@ -30,16 +30,11 @@ const masterFiles: KeyFiles = {
   previous: { ...currentFile, name: 'master-key.previous' },
 }
 
-/** The files of the key of the executor of payments. */
-export const paymentKeyFiles: KeyFiles = {
-  current: {
-    ...currentFile,
-    name: 'payment-key',
-    lossRemedy:
-      'restore it from a backup; without it the secrets of payment providers are unreadable, so remove it only to enter them again',
-  },
-  previous: { ...currentFile, name: 'payment-key.previous' },
-}
+/** The files of another key, by its name. `lossRemedy` says what to do where its file is lost. */
+export const createKeyFiles = (name: string, lossRemedy: string): KeyFiles => ({
+  current: { ...currentFile, name, lossRemedy },
+  previous: { ...currentFile, name: `${name}.previous` },
+})
 
 /**
  * The master keys of the settings. Embedded without that setting: the key file in DATA_DIR, created when missing. Call it
@@ -54,14 +49,8 @@ export const openMasterKeys = async (
   return openKeys(database, masterFiles, masterKey, previousMasterKeys, onSecret)
 }
 
-/** The keys under which the private keys of the executor of payments are sealed; otherwise as `openMasterKeys`. */
-export const openPaymentMasterKeys = (
-  config: Pick<Config, 'database' | 'paymentKey' | 'previousPaymentKeys'>,
-  onSecret: (secret: string) => void = () => {},
-): Promise<MasterKeys> =>
-  openKeys(config.database, paymentKeyFiles, config.paymentKey, config.previousPaymentKeys, onSecret)
-
-const openKeys = async (
+/** The same for another key, with its settings and files. */
+export const openKeys = async (
   database: Config['database'],
   { current, previous }: KeyFiles,
   key: string | null,

@@ -1,5 +1,5 @@
 import type { Outage, OutageRecord } from '../outage.ts'
-import type { Outcome } from '../outcome.ts'
+import type { OngoingWork, Outcome } from '../outcome.ts'
 import type { OutputError } from '../output-fields.ts'
 import type { Json, Usage } from '../runtime-state.ts'
 import type { OpenTodo, TodoCounts } from '../todos.ts'
@@ -74,8 +74,8 @@ export type RunLog = {
   endWait(wait: WaitRef, outcome: WaitOutcome): Promise<WaitOutcome>
   /** Has the job of a wait polled again in so many milliseconds. */
   delayPoll(wait: WaitRef, ms: number): Promise<void>
-  /** Before a run ends whose calls may still wait: closes that; resolves with the ids of the payments that go on. */
-  closeWaits(): Promise<string[]>
+  /** Before a run ends whose calls may still wait: closes that; resolves with what goes on. */
+  closeWaits(): Promise<OngoingWork>
   /** `error`: what an earlier send of it threw, for the operator where it stays unknown. */
   effect(
     call: CallRef,

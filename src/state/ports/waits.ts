@@ -41,13 +41,17 @@ export type WaitRequest = {
   kind: 'payment' | 'run' | 'job'
   /** The id of what it waits for; whatever ends it names this. */
   refId: string
-  /** In how many milliseconds it ends as `expired`; payments never do. */
+  /** In how many milliseconds it ends as `expired`; absent: never. */
   expiresInMs?: number
+  /** What was started may end at any time: `expiresInMs` is refused. */
+  neverExpires?: true
   /**
    * Starts what it waits for, in the transaction that writes the wait: both happen or neither. Not called again when the
    * call is visited again. Only statements belong here: what has left the database cannot be rolled back.
    */
   start?(sql: Sql, wait: WaitRef): Promise<void>
+  /** Is called once the wait is committed, and while it has no outcome at each visit of the call; says for example that there is work. */
+  onStarted?(): void
   /** Jobs: whether it is done. Called at once and then when it is due. An error ends the wait and is the call's. */
   poll?(signal: AbortSignal): Promise<PollResult>
 }

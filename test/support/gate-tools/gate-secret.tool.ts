@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { orderAnswer } from '../../../src/features/payments/ledger/orders.ts'
 import { readCallInput } from '../../../src/graph/call-drafts.ts'
 import { defineTool } from '../../../src/graph/definitions.ts'
-import { orderAnswer } from '../../../src/payments/ledger/orders.ts'
 
 /** Asks for a one-time password and orders that the executor sends it, as the payment nodes do. */
 export default defineTool({

@@ -30,6 +30,7 @@ export default defineTool({
       ({ kind, ref, expires_in_ms }): WaitRequest => ({
         kind,
         refId: ref,
+        ...(kind === 'payment' && { neverExpires: true }),
         ...(expires_in_ms !== undefined && { expiresInMs: expires_in_ms }),
         start: async (sql, { part }) =>
           void (await sql.query('INSERT INTO inbox (tenant, source, message_id) VALUES ($1, $2, $3)', [

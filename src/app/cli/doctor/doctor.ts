@@ -1,17 +1,18 @@
+import { loadKind } from '../../../features/load-features.ts'
 import { type Config, type Environment, inspectConfig } from '../../../infra/config/config.ts'
 import { databaseSettings, type ProcessRole } from '../../../infra/config/role-settings.ts'
 import { toErrorMessage } from '../../../state/errors.ts'
+import { featureSources } from '../../features.generated.ts'
 import { withCommandName } from '../command-name.ts'
 import { exitCodes } from '../errors.ts'
 import { openTerminal, type Terminal } from '../terminal.ts'
 import { checkAccess } from './access.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
-import { checkDatabase } from './database.ts'
+import { checkDatabase, withUnmigratedDatabase } from './database.ts'
 import { checkFiles } from './files.ts'
 import { checkLearning } from './learning.ts'
 import { checkDataFolder, checkDisk, checkNode } from './machine.ts'
 import { checkModel } from './model.ts'
-import { checkPayments } from './payments.ts'
 import { checkQueue, checkQueueOwner } from './queue.ts'
 import { checkRegistry } from './registry.ts'
 import { checkTools } from './tools.ts'
@@ -37,12 +38,20 @@ const checks: readonly { name: string; check: DoctorCheck; needs: readonly strin
 
 /** Checks that run only when the database is fine. */
 const databaseChecks: typeof checks = [
-  { name: 'payments', check: checkPayments, needs: ['MASON_PAYMENT_KEY', 'MASON_PREVIOUS_PAYMENT_KEYS'] },
   { name: 'queue', check: checkQueueOwner, needs: ['REDIS_URL', 'MASON_QUEUE_PREFIX'] },
   { name: 'registry', check: checkRegistry, needs: [] },
   { name: 'files', check: checkFiles, needs: [] },
   { name: 'learning', check: checkLearning, needs: [] },
 ]
+
+/** Those of features, which also run when the database is fine. */
+const loadFeatureChecks = async (): Promise<typeof checks> =>
+  (await loadKind(featureSources, 'doctor')).map(({ definition: { name, settings, check } }) => ({
+    name,
+    needs: settings,
+    check: (config) =>
+      check(config, { readDatabase: (read) => withUnmigratedDatabase(config, read), pass, fail }),
+  }))
 
 /** What an executor of payments does not do, or has no right to look at. */
 const notOfPayments = [
@@ -84,7 +93,7 @@ export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promis
   // last, because an embedded database can be opened once at a time
   const database = all.find(({ name }) => name === 'database')
   if (database?.findings.every(({ ok }) => ok))
-    for (const { name, check } of databaseChecks.filter(canRun))
+    for (const { name, check } of [...(await loadFeatureChecks()), ...databaseChecks].filter(canRun))
       all.push({ name, findings: await runCheck(check, config, signal) })
   for (const { name, findings } of all)
     for (const finding of findings) terminal.out.write(formatFinding(name, finding, terminal))

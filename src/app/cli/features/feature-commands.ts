@@ -2,12 +2,16 @@ import type { Command } from 'commander'
 import type { CommandTools } from '../../../features/definitions.ts'
 import { loadKind } from '../../../features/load-features.ts'
 import { featureSources } from '../../features.generated.ts'
-import { exitCodes } from '../errors.ts'
+import { exitCodes, UsageError } from '../errors.ts'
 import { withAdminClient } from '../models/admin-client.ts'
 import { addTargetOptions, type StartCommand } from '../models/commands.ts'
 import { formatTable } from '../models/list-models.ts'
+import { toPrintable } from '../terminal.ts'
 
-const createTools = (start: StartCommand): CommandTools => ({
+/** Runs a command without settings and mason.config.ts. */
+export type StartAlone = (command: () => Promise<number>) => Promise<void>
+
+const createTools = (start: StartCommand, startAlone: StartAlone): CommandTools => ({
   addTargetOptions,
   formatTable,
   withAdmin: (flags, work) =>
@@ -17,15 +21,33 @@ const createTools = (start: StartCommand): CommandTools => ({
         return exitCodes.done
       }),
     ),
+  runProcess: (name) =>
+    start(async (env, scrubber) => (await import('./run-process.ts')).runProcess(name, env, scrubber)),
+  runAlone: (work) =>
+    startAlone(async () => ((await work({ toPrintable, refuse })) ? exitCodes.done : exitCodes.failed)),
 })
 
-/** Loads the commands of all features; the result adds them. */
-export const loadFeatureCommands = async (): Promise<(program: Command, start: StartCommand) => void> => {
+const refuse = (message: string, remedy: string): never => {
+  throw new UsageError(message, remedy)
+}
+
+/** Loads the commands of all features; the result adds them, and their options of `mason keys rotate`. */
+export const loadFeatureCommands = async () => {
   const commands = await loadKind(featureSources, 'command')
-  return (program, start) => {
-    for (const { definition } of commands) {
-      const { name, description } = definition
-      definition.add(program.command(name).description(description), createTools(start))
-    }
+  const keys = await loadKind(featureSources, 'keys')
+  return {
+    add(program: Command, start: StartCommand, startAlone: StartAlone): void {
+      for (const { definition } of commands) {
+        const { name, description } = definition
+        definition.add(program.command(name).description(description), createTools(start, startAlone))
+      }
+    },
+    addKeyOptions(rotate: Command): Command {
+      for (const { definition } of keys) rotate.option(`--${definition.option}`, definition.description)
+      return rotate
+    },
   }
 }
+
+/** See `loadFeatureCommands`. */
+export type FeatureCommands = Awaited<ReturnType<typeof loadFeatureCommands>>

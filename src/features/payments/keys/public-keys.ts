@@ -1,0 +1,24 @@
+import type { Sql } from '../../../state/ports/sql.ts'
+
+/** The public part of a key that Mason signs with. */
+export type PublicSigningKey = {
+  kty: 'EC'
+  crv: 'P-256'
+  x: string
+  y: string
+  kid: string
+  alg: 'ES256'
+  use: 'sig'
+}
+
+/** More than a rotation a day for a year would end. */
+const maxKeys = 400
+
+/** The public keys that Mason's receipts are signed with, the one in use first: also those that have ended, whose receipts stay valid. */
+export const listSigningKeys = async (sql: Sql): Promise<PublicSigningKey[]> => {
+  const { rows } = await sql.query<{ kid: string; x: string; y: string }>(
+    `SELECT kid, x, y FROM payment_keys WHERE purpose = 'signing'
+     ORDER BY ended_at DESC NULLS FIRST LIMIT ${maxKeys}`,
+  )
+  return rows.map(({ kid, x, y }) => ({ kty: 'EC', crv: 'P-256', x, y, kid, alg: 'ES256', use: 'sig' }))
+}

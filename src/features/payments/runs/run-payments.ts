@@ -1,0 +1,117 @@
+import { compactVerify, importJWK } from 'jose'
+import { queryOne } from '../../../infra/database/database.ts'
+import { shareCalls } from '../../../infra/lib/share-calls.ts'
+import { MasonError } from '../../../state/errors.ts'
+import type { Sql } from '../../../state/ports/sql.ts'
+import type { WaitRequest } from '../../../state/ports/waits.ts'
+import { askConsent } from '../consent/consents.ts'
+import type { IssuedMandates } from '../consent/decide-consents.ts'
+import { readOffer } from '../consent/offers.ts'
+import { listSigningKeys } from '../keys/public-keys.ts'
+import { orderAnswer, orderPayment } from '../ledger/orders.ts'
+import { readPayment } from '../ledger/payment-queries.ts'
+import { newPaymentId } from '../ports/ids.ts'
+import type { Payments } from '../ports/run-payments.ref.ts'
+import type { PaymentWork } from '../ports/work-hints.ts'
+import { readReplyParts } from './reply-parts.ts'
+import { createPaymentMandate } from './signed-cart.ts'
+
+/** The run that pays, and for whom. */
+export type RunOfPayments = { tenant: string; run_id: string; user_id: string }
+
+/** A person has this long to approve a payment. */
+export const consentLifetimeMs = 30 * 60_000
+
+/** The mandates that the executor signed once the person had approved. */
+const readIssued = async (sql: Sql, tenant: string, paymentId: string): Promise<IssuedMandates> => {
+  const row = await queryOne<{ issued: IssuedMandates }>(
+    sql,
+    `SELECT issued FROM consents WHERE tenant = $1 AND payment_id = $2 AND status = 'verified'`,
+    [tenant, paymentId],
+  )
+  if (row) return row.issued
+  throw new MasonError('invalid_request', `no person has approved payment "${paymentId}"`, {
+    remedy: 'ask for it again',
+  })
+}
+
+/** Whether a receipt is about this payment and signed by a key of this Mason. */
+const verifyReceipt = async (sql: Sql, receipt: string, paymentId: string): Promise<boolean> => {
+  const keys = await listSigningKeys(sql)
+  try {
+    const { payload } = await compactVerify(receipt, ({ kid }) => {
+      const key = keys.find((one) => one.kid === kid)
+      if (!key) throw new Error('signed by an unknown key')
+      return importJWK(key)
+    })
+    return JSON.parse(Buffer.from(payload).toString()).payment_id === paymentId
+  } catch {
+    return false
+  }
+}
+
+/** Waits for what the executor does; `wakeExecutor` is called once its order is committed. */
+export const createPaymentWaits =
+  (wakeExecutor: (work: PaymentWork) => void) =>
+  (refId: string, start: NonNullable<WaitRequest['start']>): WaitRequest => ({
+    kind: 'payment',
+    refId,
+    neverExpires: true,
+    start,
+    onStarted: () => wakeExecutor('payments'),
+  })
+
+/** The payments of a run, with mandates for `audience`: it asks and orders, and holds no secret. The executor verifies and pays. */
+export const createRunPayments = (
+  sql: Sql,
+  { tenant, run_id, user_id }: RunOfPayments,
+  audience: string,
+  wakeExecutor: (work: PaymentWork) => void,
+): Payments => {
+  const run = { tenant, run_id }
+  const waitFor = createPaymentWaits(wakeExecutor)
+  return {
+    newId: newPaymentId,
+    readParts: readReplyParts,
+    listProviders: shareCalls(async () => {
+      const { rows } = await sql.query<{ id: string; name: string; kind: 'card' | 'agent' }>(
+        'SELECT provider_id AS id, name, kind FROM list_payment_providers($1)',
+        [tenant],
+      )
+      return rows
+    }),
+    async draft(cart, choice) {
+      const facts = await readOffer(sql, tenant, createPaymentMandate(cart, choice), audience)
+      return { payee: facts.payee_issuer, total: facts.total }
+    },
+    requestConsent: (cart, choice) =>
+      waitFor(choice.payment_id, async (transaction) => {
+        const { payment_id } = choice
+        const bound = { tenant, user_id, run_id, payment_id, audience, lifetimeMs: consentLifetimeMs }
+        await askConsent(transaction, createPaymentMandate(cart, choice), bound)
+      }),
+    pay: (paymentId, provider_id, by) =>
+      waitFor(paymentId, async (transaction, call) => {
+        const route = 'route' in by ? { route: by.route } : {}
+        const credential = 'token' in by ? by.token : null
+        const request = { ...(await readIssued(transaction, tenant, paymentId)), provider_id, ...route }
+        await orderPayment(transaction, run, call, request, { paymentId, credential })
+      }),
+    answer: (paymentId, answer) =>
+      waitFor(paymentId, (transaction, call) => orderAnswer(transaction, run, call, paymentId, answer)),
+    async readResult(paymentId) {
+      const payment = await readPayment(sql, tenant, paymentId)
+      if (!payment) throw new MasonError('not_found', `there is no payment "${paymentId}"`)
+      const { status, outcome, amount, payee, receipt } = payment
+      const isVerified = receipt !== null && (await verifyReceipt(sql, receipt, paymentId))
+      return {
+        status,
+        message: outcome?.message ?? '',
+        code: outcome?.code ?? null,
+        amount,
+        payee: payee?.name ?? null,
+        receipt: receipt === null ? null : isVerified ? 'verified' : 'invalid',
+      }
+    },
+  }
+}

@@ -1,0 +1,49 @@
+import { errorDraft, readCallInput } from '../../../graph/call-drafts.ts'
+import { defineTool } from '../../../graph/definitions.ts'
+import { nextOfPayment } from './next-of-payment.ts'
+import { purchaseSchema, readMethodOf } from './purchase.ts'
+
+const expiresInMs = 15 * 60_000
+
+/**
+ * Orders the payment: at a card provider with the token of the instrument, which the person is asked for and only the executor can
+ * read, over A2A at the agent of the merchant.
+ */
+export default defineTool({
+  name: 'initiate_payment',
+  description: 'Orders an approved payment',
+  kinds: ['step'],
+  steps: ['answer_challenge', 'check_receipt'],
+  input: purchaseSchema,
+  reads: ['action_history'],
+  writes: [],
+  needs: ['payments', 'blobs'],
+  async run(state, context) {
+    const purchase = readCallInput(context)
+    const { payment_id, provider_id } = purchase
+    const { payments, blobs } = context
+    const method = await readMethodOf(state, purchase, blobs)
+    if (method) {
+      const outcome = await context.wait(payments.pay(payment_id, provider_id, { route: method.route }))
+      return context.checkpoint(nextOfPayment(purchase, outcome))
+    }
+    const token = await context.ask({
+      question: 'Which card or account is to be charged? Send the payment token of its provider.',
+      schema: { type: 'string', format: 'payment-token', minLength: 1, maxLength: 200 },
+      options: [],
+      expires_in_ms: expiresInMs,
+      secret: true,
+      payment_id,
+    })
+    if (token.kind === 'expired')
+      return context.checkpoint(
+        errorDraft(
+          'No payment token came in time',
+          'No payment token came in time. Nothing is paid; ask again.',
+        ),
+      )
+    const by = { token: String(token.answer) }
+    const outcome = await context.wait(payments.pay(payment_id, provider_id, by))
+    return context.checkpoint(nextOfPayment(purchase, outcome))
+  },
+})

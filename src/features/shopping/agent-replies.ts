@@ -1,0 +1,56 @@
+import { askAgent } from '../../graph/ask-agent.ts'
+import { errorDraft } from '../../graph/call-drafts.ts'
+import type { NodeContext } from '../../graph/definitions.ts'
+import { explainFailure } from '../../state/ap2-failures.ts'
+import type { ActionDraft } from '../../state/checkpoint.ts'
+import type { AgentMessage, AgentPart, AgentReply } from '../../state/ports/agents.ts'
+import type { Json } from '../../state/runtime-state.ts'
+import { toPlainLine } from '../../state/text/plain-line.ts'
+import type { ReplyParts } from '../payments/ports/run-payments.ref.ts'
+
+type ShoppingContext = Pick<
+  NodeContext<never, 'agents' | 'payments'>,
+  'agents' | 'payments' | 'effect' | 'wait'
+>
+
+/** A data part of one key, as the samples of AP2 send them. */
+export const dataPart = (key: string, value: Json): AgentPart => ({ data: { [key]: value } })
+
+const maxWords = 1000
+
+const words = ({ texts }: AgentReply): string => toPlainLine(texts.join(' '), maxWords) || 'no reason'
+
+/** An error with words of an agent, which are not trusted. */
+export const agentErrorDraft = (summary: string, text: string): ActionDraft => {
+  const draft = errorDraft(summary, `Error: ${text}`)
+  return { ...draft, result: { ...draft.result, provenance: 'agent' } }
+}
+
+/** Why a reply is of no use: what the failure means and what to do, or the agent's own words; null: it is of use. */
+const explainReply = (reply: AgentReply): string | null => {
+  const { agent, state } = reply
+  if (state === 'completed') return null
+  const reason = explainFailure(reply.texts)
+  if (reason !== null) return `${agent} refused: ${reason}.`
+  if (state === 'input-required' || state === 'auth-required')
+    return `${agent} asks for something first: ${words(reply)}. Answer with call_agent and the task_id ${reply.task_id}, then call this again.`
+  return `${agent} did not do it (${state}): ${words(reply)}. Tell the user, and try another way or another agent.`
+}
+
+/** Sends a message of AP2 and reads the reply. One message in a call. */
+export const askShop = async (
+  { payments, ...context }: ShoppingContext,
+  message: AgentMessage,
+): Promise<{ parts: ReplyParts; context_id: string | null } | { problem: string }> => {
+  const reply = await askAgent(context, message)
+  const problem = explainReply(reply)
+  if (problem !== null) return { problem }
+  return {
+    parts: payments.readParts(reply.data),
+    context_id: reply.context_id ?? message.context_id ?? null,
+  }
+}
+
+/** Why there is nothing in a reply that could be read. */
+export const sayProblems = (problems: readonly string[]): string =>
+  problems.length === 0 ? '' : ` What it sent cannot be used: ${problems.join('; ')}.`
