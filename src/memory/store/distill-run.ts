@@ -170,7 +170,7 @@ export const distillRuns = async (
   )
   signal.throwIfAborted()
   const promptedIds = lessons.flatMap((lesson) => lesson.promptedIds)
-  const sources = lessons.map(({ source, run: { turn } }) => ({ ...source, turn }))
+  const sources = lessons.map(({ source }) => source)
   await asUser(database, owner, async (sql) => {
     // sent together; the lock comes first, so that the others see what its last holder wrote
     const [, held, completed, forgottenIds, forgottenTexts] = await Promise.all([

@@ -31,18 +31,25 @@ export type RunToDistill = DistillationClaim & {
 
 const maxDueRows = 20
 
-/** The oldest that are due: of a session only the earliest turn, so that newer statements are learned later. */
+/**
+ * The oldest that are due: of a session only the earliest turn, so that newer statements are learned later. Both parts look row by row:
+ * joined as a whole, PostgreSQL compares all runs of a business with all that wait.
+ */
 const dueStatement = `
-  SELECT q.tenant, q.run_id, q.tries, r.session_id, s.user_id, r.turn, r.first_seq, n.request, o.result, s.summary, b.learning,
-    b.recall, r.ended_at, ${isRepetitionSql} AS is_repetition, r.finish_reason
-  FROM (
+  WITH due AS MATERIALIZED (
     SELECT q.tenant, q.run_id, q.tries, q.due_at FROM distillations q JOIN runs r USING (tenant, run_id)
     WHERE q.failed_at IS NULL AND q.due_at <= clock_timestamp() AND q.tries < ${maxDistillationTries}
-      AND NOT EXISTS (SELECT FROM runs e JOIN distillations p USING (tenant, run_id)
-        WHERE e.tenant = r.tenant AND e.session_id = r.session_id AND e.turn < r.turn AND p.failed_at IS NULL)
+      AND (SELECT true FROM runs e JOIN distillations p USING (tenant, run_id) WHERE e.tenant = r.tenant
+        AND e.session_id = r.session_id AND e.turn < r.turn AND p.failed_at IS NULL LIMIT 1) IS NULL
     ORDER BY q.due_at LIMIT ${maxDueRows}
-  ) q JOIN runs r USING (tenant, run_id) JOIN businesses b USING (tenant) JOIN run_requests n USING (tenant, run_id)
-    JOIN sessions s USING (tenant, session_id) LEFT JOIN run_results o USING (tenant, run_id)
+  )
+  SELECT q.tenant, q.run_id, q.tries, run.* FROM due q CROSS JOIN LATERAL (
+    SELECT r.session_id, s.user_id, r.turn, r.first_seq, n.request, o.result, s.summary, b.learning, b.recall, r.ended_at,
+      ${isRepetitionSql} AS is_repetition, r.finish_reason
+    FROM runs r JOIN businesses b USING (tenant) JOIN run_requests n USING (tenant, run_id)
+      JOIN sessions s USING (tenant, session_id) LEFT JOIN run_results o USING (tenant, run_id)
+    WHERE r.tenant = q.tenant AND r.run_id = q.run_id OFFSET 0
+  ) run
   ORDER BY q.due_at`
 
 /** The count of tries is the fence: who read the same rows and comes second claims none. */

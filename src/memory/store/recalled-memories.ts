@@ -43,18 +43,18 @@ const maxPrepareActions = 32
 /**
  * The texts that sessions recalled, at the start of each turn and anywhere in these runs, and that are forgotten by now, by
  * session. A model may repeat them, since the log still has them. Inside a transaction that holds the user's lock.
+ * Session by session, as the index of actions is: joined as a whole, PostgreSQL scans all actions for each.
  */
 export const readForgottenTexts = async (
   sql: Sql,
   { business }: MemoryOwner,
-  sources: readonly (NoteSource & { turn: number })[],
+  sources: readonly NoteSource[],
 ): Promise<Map<string, string[]>> => {
   const { rows } = await sql.query<RecallRow & { session_id: string }>(
-    `SELECT r.session_id, a.body, a.patch FROM json_to_recordset($2::json) AS l(session_id text, run_id text, turn int)
-       JOIN runs r ON r.tenant = $1 AND r.session_id = l.session_id
-       JOIN actions a ON a.tenant = r.tenant AND a.session_id = r.session_id AND a.seq >= r.first_seq AND a.seq < r.next_seq
-         AND (r.run_id = l.run_id OR a.seq < r.first_seq + ${maxPrepareActions})
-     WHERE l.turn % 1 = 0 AND ${recallCondition}`,
+    `SELECT l.session_id, a.body, a.patch FROM json_to_recordset($2::json) AS l(session_id text, run_id text) CROSS JOIN LATERAL (
+       SELECT a.body, a.patch FROM runs r JOIN actions a ON a.tenant = r.tenant AND a.session_id = r.session_id
+         AND a.seq >= r.first_seq AND a.seq < r.next_seq AND (r.run_id = l.run_id OR a.seq < r.first_seq + ${maxPrepareActions})
+       WHERE r.tenant = $1 AND r.session_id = l.session_id AND ${recallCondition} OFFSET 0) a`,
     [business, JSON.stringify(sources)],
   )
   const forgotten = await findForgottenIds(sql, business, rows.flatMap(listRecalledIds))
