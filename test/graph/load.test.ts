@@ -77,7 +77,7 @@ describe('loading nodes and tools', () => {
       'node-in-tool.tool.js: has no tool as its default export; write: export default defineTool({ … })',
       'nothing.tool.js: has no tool as its default export; write: export default defineTool({ … })',
       expect.stringMatching(/^throws\.tool\.js: cannot be loaded: boom \(.*throws\.tool\.js:1:7\)$/),
-      'wrong-name.tool.js: defines "right_name"; name the file right-name.tool.js, or the tool "wrong_name"',
+      'wrong-name.tool.js: defines "right_name"; name the file right-name.tool.ts, or the tool "wrong_name"',
       expect.stringMatching(
         /^"calculate" is defined twice, in .* and calculate\.tool\.js; rename one of them$/,
       ),
