@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describeSchema } from '../src/infra/database/describe-schema.ts'
 import type { MigrationTarget } from '../src/infra/database/migration.ts'
-import { migratePglite, startPglite } from '../src/infra/database/pglite.ts'
+import { migratePglite, startPglite, toMigrationTarget } from '../src/infra/database/pglite.ts'
 
 /** Where the database is shown as its migrations make it. */
 export const schemaPath = fileURLToPath(new URL('../migrations/schema.sql', import.meta.url))
@@ -16,9 +16,6 @@ export const renderSchema = async (target: MigrationTarget): Promise<string> => 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const pglite = await startPglite({})
   await migratePglite(pglite)
-  const run = async (script: string): Promise<void> => void (await pglite.exec(script))
-  const query: MigrationTarget['query'] = async (text, values) =>
-    (await pglite.query<Record<string, unknown>>(text, values as unknown[])).rows
-  writeFileSync(schemaPath, await renderSchema({ run, query }))
+  writeFileSync(schemaPath, await renderSchema(toMigrationTarget(pglite)))
   await pglite.close()
 }

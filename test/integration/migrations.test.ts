@@ -16,6 +16,7 @@ import {
   findRemovedFeatures,
   readMigrations,
 } from '../../src/infra/database/migrations.ts'
+import { toMigrationTarget } from '../../src/infra/database/pglite.ts'
 import { migratePostgres } from '../../src/infra/database/postgres.ts'
 import type { Backend } from '../support/backend.ts'
 import { test as integrationTest } from '../support/integration-test.ts'
@@ -37,11 +38,7 @@ const openOwner = async (backend: Backend): Promise<Owner> => {
   }
   const loadDataDir = backend.loadDataDir as Blob
   const pglite = await PGlite.create({ loadDataDir, extensions: { vector } })
-  return {
-    run: async (text) => void (await pglite.exec(text)),
-    query: async (text, values) => (await pglite.query<never>(text, values as unknown[])).rows,
-    close: () => pglite.close(),
-  }
+  return { ...toMigrationTarget(pglite), close: () => pglite.close() }
 }
 
 const test = integrationTest.extend('owner', { scope: 'file' }, async ({ backend }, { onCleanup }) => {

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { PGlite, type PGliteOptions, types } from '@electric-sql/pglite'
 import { vector } from '@electric-sql/pglite-pgvector'
+import type { MigrationTarget } from './migration.ts'
 import { applyMigrations } from './migrations.ts'
 
 /**
@@ -18,12 +19,15 @@ export const startPglite = (options: Pick<PGliteOptions, 'dataDir' | 'loadDataDi
   return PGlite.create({ ...options, startParams, extensions: { vector }, parsers: { [types.INT8]: Number } })
 }
 
+/** Its connection, for migrations. */
+export const toMigrationTarget = (pglite: PGlite): MigrationTarget => ({
+  run: async (text) => void (await pglite.exec(text)),
+  query: async (text, values) =>
+    (await pglite.query<Record<string, unknown>>(text, values as unknown[])).rows,
+})
+
 /** Applies missing migrations. */
 export const migratePglite = async (pglite: PGlite): Promise<void> => {
   await pglite.exec('SET search_path = mason, public')
-  await applyMigrations({
-    run: async (text) => void (await pglite.exec(text)),
-    query: async (text, values) =>
-      (await pglite.query<Record<string, unknown>>(text, values as unknown[])).rows,
-  })
+  await applyMigrations(toMigrationTarget(pglite))
 }
