@@ -8,9 +8,8 @@ import { vector } from '@electric-sql/pglite-pgvector'
 import pg from 'pg'
 import { describe, expect } from 'vitest'
 import { renderSchema, schemaPath } from '../../scripts/schema.ts'
-import type { MigrationTarget } from '../../src/infra/database/migration.ts'
+import type { AppliedMigration, MigrationTarget } from '../../src/infra/database/migration.ts'
 import {
-  type AppliedMigration,
   applyMigrations,
   findMigrationGap,
   findRemovedFeatures,

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { MasonError } from '../../state/errors.ts'
+import { sha256 } from '../lib/ids.ts'
 import { toPackagePath } from '../lib/package-path.ts'
 import { describeSchema, type SchemaObject } from './describe-schema.ts'
-import type { Migration, MigrationTarget } from './migration.ts'
+import type { AppliedMigration, Migration, MigrationTarget } from './migration.ts'
 
 /** The migrations of before the baseline, and what they made: the hash of each object. */
 type Baseline = { first: string; last: string; checksum: string; objects: Record<string, string> }
@@ -14,15 +14,13 @@ const baselinePrefix = '20261127_'
 const readBaseline = async (): Promise<Baseline> =>
   JSON.parse(await readFile(toPackagePath('migrations', 'baseline.json'), 'utf8')) as Baseline
 
-const toHash = (text: string): string => createHash('sha256').update(text).digest('hex')
-
 /** The hash of each object, by its kind and name. */
 const hashObjects = (objects: readonly SchemaObject[]): Record<string, string> =>
-  Object.fromEntries(objects.map(({ kind, name, sql }) => [`${kind} ${name}`, toHash(sql).slice(0, 16)]))
+  Object.fromEntries(objects.map(({ kind, name, sql }) => [`${kind} ${name}`, sha256(sql).slice(0, 16)]))
 
 /** One hash of the names and checksums of applied migrations. */
-const hashLedger = (rows: readonly Pick<Migration, 'name' | 'checksum'>[]): string =>
-  toHash(
+const hashLedger = (rows: readonly AppliedMigration[]): string =>
+  sha256(
     rows
       .map(({ name, checksum }) => `${name} ${checksum}\n`)
       .sort()
@@ -31,15 +29,16 @@ const hashLedger = (rows: readonly Pick<Migration, 'name' | 'checksum'>[]): stri
 
 /**
  * Gives a database that has the migrations of before the baseline (docs/decisions/0240) the rows of the baseline, which makes the same
- * schema. Throws `invalid_settings`, and changes nothing, where it lacks some of them or where its schema is another.
+ * schema. Returns the rows that it then has: of any other database `rows`. Throws `invalid_settings`, and changes nothing, where it
+ * lacks some of them or where its schema is another.
  */
-export const adoptDatabase = async (target: MigrationTarget, all: readonly Migration[]): Promise<void> => {
-  const rows = (await target.query('SELECT name, checksum FROM migrations')) as Pick<
-    Migration,
-    'name' | 'checksum'
-  >[]
+export const adoptDatabase = async (
+  target: MigrationTarget,
+  all: readonly Migration[],
+  rows: readonly AppliedMigration[],
+): Promise<readonly AppliedMigration[]> => {
   const baseline = await readBaseline()
-  if (!rows.some(({ name }) => name === baseline.first)) return
+  if (!rows.some(({ name }) => name === baseline.first)) return rows
   if (hashLedger(rows) !== baseline.checksum)
     throw new MasonError(
       'invalid_settings',
@@ -56,10 +55,10 @@ export const adoptDatabase = async (target: MigrationTarget, all: readonly Migra
     throw new MasonError('invalid_settings', `the schema was changed by hand: ${differing.join(', ')}`, {
       remedy: 'compare it with migrations/schema.sql, undo the changes, then migrate again',
     })
-  const values = all
-    .filter(({ name }) => basename(name).startsWith(baselinePrefix))
-    .map(({ name, checksum }) => `('${name}', '${checksum}')`)
+  const adopted = all.filter(({ name }) => basename(name).startsWith(baselinePrefix))
+  const values = adopted.map(({ name, checksum }) => `('${name}', '${checksum}')`)
   await target.run(
     `BEGIN; DELETE FROM migrations; INSERT INTO migrations (name, checksum) VALUES ${values.join(', ')}; COMMIT`,
   )
+  return adopted
 }

@@ -6,3 +6,6 @@ export type MigrationTarget = {
 
 /** A migration script with the SHA-256 checksum that is stored when it is applied. One of a feature is named `<id>/<file>`. */
 export type Migration = { name: string; text: string; checksum: string }
+
+/** A migration as the database has it. */
+export type AppliedMigration = Pick<Migration, 'name' | 'checksum'>

@@ -6,7 +6,7 @@ import { MasonError } from '../../state/errors.ts'
 import { toPackagePath } from '../lib/package-path.ts'
 import { adoptDatabase } from './adopt-database.ts'
 import { deadlockDetected } from './database-errors.ts'
-import type { Migration, MigrationTarget } from './migration.ts'
+import type { AppliedMigration, Migration, MigrationTarget } from './migration.ts'
 
 const featuresFolder = toPackagePath('src', 'features')
 const toFolder = (name: string): string =>
@@ -53,10 +53,9 @@ export const applyMigrations = async (
     SET search_path = mason, public;
     CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`)
   const all = given ?? (await readMigrations())
-  await adoptDatabase(target, all)
-  const applied = new Map(
-    (await target.query('SELECT name, checksum FROM migrations')).map((row) => [row.name, row.checksum]),
-  )
+  const found = (await target.query('SELECT name, checksum FROM migrations')) as AppliedMigration[]
+  const rows = await adoptDatabase(target, all, found)
+  const applied = new Map(rows.map(({ name, checksum }) => [name, checksum]))
   const done: string[] = []
   if (all.some(({ name }) => !applied.has(name))) await checkVector(target)
   for (const { name, text, checksum } of all) {
@@ -86,9 +85,6 @@ const describeChanged = (name: string): { problem: string; remedy: string } => (
   problem: `migration ${name} was changed after it was applied`,
   remedy: `restore the original ${relative(toPackagePath(), join(toFolder(name), basename(name)))} and put the change into a new file`,
 })
-
-/** A migration as the database has it. */
-export type AppliedMigration = Pick<Migration, 'name' | 'checksum'>
 
 const isOfRemovedFeature = (name: string, all: readonly Migration[]): boolean =>
   name.includes('/') && !all.some((one) => dirname(one.name) === dirname(name))

@@ -4,7 +4,8 @@ import type { ServerDatabase } from '../config/config.ts'
 import type { Database, ProcessDatabases, ServerSchema } from './database.ts'
 import { describeUnreachable, isDatabaseUnavailable } from './database-errors.ts'
 import { listLogins, loginRoles, type ProcessLogin, sharesLogin, superuserWarning } from './login-roles.ts'
-import { type AppliedMigration, findMigrationGap } from './migrations.ts'
+import type { AppliedMigration } from './migration.ts'
+import { findMigrationGap } from './migrations.ts'
 import { migratePostgres, openPostgresDatabase } from './postgres.ts'
 
 /** Opens the pools of a process: of each part under its own login where the settings have one. */

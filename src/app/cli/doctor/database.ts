@@ -4,8 +4,8 @@ import type { Config, ServerDatabase } from '../../../infra/config/config.ts'
 import type { Database } from '../../../infra/database/database.ts'
 import { describeUnreachable } from '../../../infra/database/database-errors.ts'
 import { listLogins, loginRoles, sharesLogin, superuserWarning } from '../../../infra/database/login-roles.ts'
+import type { AppliedMigration } from '../../../infra/database/migration.ts'
 import {
-  type AppliedMigration,
   checkVectorVersion,
   enableVectorRemedy,
   findMigrationGap,
