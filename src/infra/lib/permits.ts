@@ -1,3 +1,5 @@
+import { groupBy } from './group-by.ts'
+
 /** A semaphore of `count` permits, in order of arrival. `await using` releases a permit. */
 export const createPermits = (count: number) => {
   const queue = createWaitQueue<null, AsyncDisposable>()
@@ -62,9 +64,9 @@ export const createWaitQueue = <Who, Turn>() => {
 
 /**
  * Permits that businesses share. A business may hold `share` times as many as are free besides: with 1, a single one gets
- * half of them and one is always left for the next; and never more than `limitOf` it. First served: the business that holds the fewest, then the one that
- * came first. Own code since no semaphore library has this order and a wait that one caller can abort: see decision
- * record 35.
+ * half of them and one is always left for the next. It may never hold more than `limitOf` returns for it. First served: the
+ * business that holds the fewest, then the one that came first. Own code since no semaphore library has this order and a
+ * wait that one caller can abort: see decision 35.
  */
 export const createFairPermits = (
   count: number,
@@ -79,15 +81,17 @@ export const createFairPermits = (
   const isFree = (business: string): boolean =>
     held.length < count && countHeld(business) < Math.min(limitOf(business), share * (count - held.length))
 
+  /** The waiting callers of each business, the one that came first before the others. */
+  const groupWaiting = () => groupBy([...queue.waiting], ({ who }) => who)
+
   const serveWaiting = (): void => {
     for (;;) {
-      const firsts = new Map([...queue.waiting].reverse().map((waiter) => [waiter.who, waiter]))
-      const next = [...queue.waiting]
-        .filter((waiter) => firsts.get(waiter.who) === waiter)
-        .sort((a, b) => countHeld(a.who) - countHeld(b.who))
-        .find(({ who }) => isFree(who))
+      const next = [...groupWaiting()]
+        .sort(([one], [other]) => countHeld(one) - countHeld(other))
+        .find(([business]) => isFree(business))
       if (!next) return
-      next.serve(issuePermit(next.who))
+      const [business, [first]] = next
+      first?.serve(issuePermit(business))
     }
   }
 
@@ -114,8 +118,7 @@ export const createFairPermits = (
     },
     /** The businesses of which at least so many wait. */
     waiting(atLeast: number): string[] {
-      const all = [...queue.waiting].map(({ who }) => who)
-      return [...new Set(all)].filter((one) => all.filter((who) => who === one).length >= atLeast)
+      return [...groupWaiting()].filter(([, { length }]) => length >= atLeast).map(([business]) => business)
     },
     isWaiting: (business: string): boolean => [...queue.waiting].some(({ who }) => who === business),
     get held(): number {
