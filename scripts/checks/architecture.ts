@@ -83,8 +83,12 @@ const findViolations = (source: Source): string[] => {
     .map((name) => `${source.path} -> ${name}: ${from} may import ${arrows[from]?.join(', ') || 'nothing'}`)
 }
 
-/** Imports of values; those of types alone leave nothing behind at run time. */
 const valueImports = /^(?:import|export)(?!\s+type\b)[^'"]*\bfrom\s*['"]([^'"]+)['"]/gm
+/** The files from which a file imports values; imports of types alone leave nothing behind at run time. */
+const listValueImports = ({ path, code }: Source): string[] =>
+  [...code.matchAll(valueImports)]
+    .filter(([, name = '']) => name.startsWith('.'))
+    .map(([, name = '']) => normalize(join(dirname(path), name)))
 
 const sources = readSources()
 const paths = sources.map(({ path }) => path)
@@ -107,9 +111,8 @@ const featuresFolder = join(root, 'src/features')
 const listLoaded = (entry: string): string[] => {
   const loaded = new Set([entry])
   for (const path of loaded) {
-    const code = sources.find((source) => source.path === path)?.code ?? ''
-    for (const [, name = ''] of code.matchAll(valueImports))
-      if (name.startsWith('.')) loaded.add(normalize(join(dirname(path), name)))
+    const source = sources.find((one) => one.path === path)
+    for (const name of source ? listValueImports(source) : []) loaded.add(name)
   }
   return [...loaded]
 }
@@ -202,11 +205,7 @@ export const architecture: readonly Check[] = [
     () =>
       sources
         .filter(({ path }) => path.startsWith('app/http/'))
-        .flatMap(({ path, code }) =>
-          [...code.matchAll(valueImports)].map(
-            ([, name = '']) => `${path} -> ${normalize(join(dirname(path), name))}`,
-          ),
-        )
+        .flatMap((source) => listValueImports(source).map((name) => `${source.path} -> ${name}`))
         .filter((line) => /-> (?:graph\/|app\/[^/]+$)/.test(line)),
   ],
   [
