@@ -6,7 +6,13 @@ import {
   type ResourceRow,
   type ResourceStore,
 } from '../infra/resources/resource-store.ts'
-import { actionRoute, type Resource, type ResourceAction, resourceRoutes } from '../routes/resource-routes.ts'
+import {
+  actionRoute,
+  type Resource,
+  type ResourceAction,
+  resourceRoutes,
+  toResourceName,
+} from '../routes/resource-routes.ts'
 import { databaseRef } from './core.ref.ts'
 import type { Needed, Needs, ResourceDefinition } from './definitions.ts'
 
@@ -42,7 +48,7 @@ export const defineResource = <
     const own = needed as unknown as Needed<Given>
     const store = createResourceStore<Row, z.output<Input>, Changed, z.output<View>>(
       { database: database as Database },
-      { name: resource.one.replace(/^an? /, ''), ...resource },
+      { name: toResourceName(resource.one), ...resource },
     )
     resourceRoutes(app, { ...resource, store: () => ({ ...store, ...operations?.(store, own) }) })
     for (const action of actions?.(store, own) ?? []) actionRoute(app, server, resource, action)

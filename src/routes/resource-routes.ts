@@ -61,10 +61,13 @@ export const readAdminRequest = ({
   return { scope: { ...parent, ...rest }, id, page: { limit, ...(cursor !== undefined && { cursor }) } }
 }
 
+/** The name of a resource in messages: "a schedule" without its article. */
+export const toResourceName = (one: string): string => one.replace(/^an? /, '')
+
 /** The schema of the parameters of a path, with `id` where it is that of one; null when there are none. */
 export const createParams = (path: string, one?: string): ZodObject | null => {
   const parents = [...path.matchAll(/:(\w+)_id/g)].map(([, parent = '']) => [`${parent}_id`, parent])
-  const names = [...parents, ...(one === undefined ? [] : [['id', one.replace(/^an? /, '')]])]
+  const names = [...parents, ...(one === undefined ? [] : [['id', toResourceName(one)]])]
   const fields = names.map(([name, of]) => [name, idSchema.describe(`The id of the ${of}`)])
   return names.length === 0 ? null : z.strictObject(Object.fromEntries(fields))
 }
@@ -76,7 +79,7 @@ const orNotFound = <Value>(resource: NamedResource, request: AdminRequest, value
   if (value !== null) return value
   const { scope, id } = readAdminRequest(request)
   const list = resource.path.replace(/:(\w+)/g, (_, name) => scope[name] ?? '')
-  throw new MasonError('not_found', `there is no ${resource.one.replace(/^an? /, '')} "${id}"`, {
+  throw new MasonError('not_found', `there is no ${toResourceName(resource.one)} "${id}"`, {
     remedy: resource.remedy ?? `GET ${list} lists the ${resource.many}`,
   })
 }
