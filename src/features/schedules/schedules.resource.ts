@@ -98,7 +98,7 @@ export default defineResource({
   prefix: 'sch',
   table: 'schedules',
   idColumn: 'schedule_id',
-  shown: ['status', 'next_at', 'last_planned_at', 'last_run_id', 'last_error'],
+  readOnly: ['status', 'next_at', 'last_planned_at', 'last_run_id', 'last_error'],
   json: ['request'],
   columns: 't.claims',
   toValues,

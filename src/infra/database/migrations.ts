@@ -53,8 +53,8 @@ export const applyMigrations = async (
     SET search_path = mason, public;
     CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`)
   const all = given ?? (await readMigrations())
-  const found = (await target.query('SELECT name, checksum FROM migrations')) as AppliedMigration[]
-  const rows = await adoptDatabase(target, all, found)
+  const stored = (await target.query('SELECT name, checksum FROM migrations')) as AppliedMigration[]
+  const rows = await adoptDatabase(target, all, stored)
   const applied = new Map(rows.map(({ name, checksum }) => [name, checksum]))
   const done: string[] = []
   if (all.some(({ name }) => !applied.has(name))) await checkVector(target)

@@ -56,7 +56,7 @@ export type ResourceKind<Row extends ResourceRow, Input, Change, View> = {
   /** Other fields that filter lists. */
   scopedBy?: readonly (keyof Input & string)[]
   /** The columns of the view that no body has. */
-  shown?: readonly (keyof View & string)[]
+  readOnly?: readonly (keyof View & string)[]
   /** Its times, of which the first orders lists. */
   times?: readonly ('created_at' | 'updated_at')[]
   /** The fields that are stored as JSON. */
@@ -174,7 +174,7 @@ export const createResourceStore = <Row extends ResourceRow, Input, Change exten
   kind: ResourceKind<Row, Input, Change, View>,
 ): ResourceStore<Input, Change, View> => {
   const { database } = context
-  const { table, idColumn, parent, shown = [], json = [], merged = [], endedAt } = kind
+  const { table, idColumn, parent, readOnly = [], json = [], merged = [], endedAt } = kind
   const { times = ['created_at', 'updated_at'] } = kind
   const fixed = { ...(parent && { [parent.idColumn]: parent.idColumn }), ...kind.fixed }
   const fixedNames = Object.keys(fixed)
@@ -188,7 +188,7 @@ export const createResourceStore = <Row extends ResourceRow, Input, Change exten
 
   const toInput = (row: Row) => ({ ...pick(row, fields), ...kind.toInput?.(row) }) as Input
   const toView = (row: Row) =>
-    ({ ...pick(row, [...fixedNames, ...fields, ...shown, 'id', ...times]), ...kind.toView?.(row) }) as View
+    ({ ...pick(row, [...fixedNames, ...fields, ...readOnly, 'id', ...times]), ...kind.toView?.(row) }) as View
   const merge = (before: Input, change: Change): Input => {
     const members = merged
       .filter((field) => change[field] !== undefined)
@@ -209,7 +209,7 @@ export const createResourceStore = <Row extends ResourceRow, Input, Change exten
     [
       `t.${idColumn} AS id`,
       ...Object.entries(fixed).map(([name, column]) => `t.${column} AS ${name}`),
-      ...[...times, ...shown].map((column) => `t.${column}`),
+      ...[...times, ...readOnly].map((column) => `t.${column}`),
       ...fieldColumns,
       ...(more ? [more] : []),
     ].join(', ')

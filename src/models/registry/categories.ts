@@ -16,7 +16,7 @@ export const createCategories = (context: ResourceStoreContext) =>
     table: 'categories',
     idColumn: 'category_id',
     fields: ['name', 'description'],
-    shown: ['built_in'],
+    readOnly: ['built_in'],
     dependents: {
       by: 'name',
       query: `SELECT 'model' AS kind, model_id AS id, name FROM models WHERE category = $1

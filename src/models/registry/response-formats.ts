@@ -29,7 +29,7 @@ export const createFormats = (context: ResourceStoreContext) =>
     table: 'response_formats',
     idColumn: 'format_id',
     fields: ['name', 'category'],
-    shown: ['built_in'],
+    readOnly: ['built_in'],
     columns: 't.definition',
     listed: {
       columns: `${cutJson('t.definition', emptyDefinition)} AS definition`,
