@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { ongoingKinds } from '../state/outcome.ts'
 import { type RuntimeState, runtimeStateSchema } from '../state/runtime-state.ts'
 import { sumUsage } from '../state/token-usage.ts'
 
@@ -42,13 +43,16 @@ export const checkInvariants = (state: RuntimeState, options: { ended: boolean }
     assert.equal(ends.length, isLast && !options.ended ? 0 : 1, `turn ${at + 1} has one end`)
     if (ends[0]) {
       assert.equal(actions.at(-1), ends[0])
-      const { open_todos = [], status, reason, ...ongoing } = ends[0].result
-      assert(status !== undefined && reason !== undefined, 'an end has its status and reason')
-      for (const [what, ids] of Object.entries(ongoing))
+      const { open_todos = [], ...result } = ends[0].result
+      const ongoing = ongoingKinds.filter((kind) => result[kind] !== undefined)
+      assert.deepEqual(Object.keys(result).sort(), ['reason', 'status', ...ongoing].sort())
+      for (const kind of ongoing) {
+        const ids = result[kind]
         assert(
           Array.isArray(ids) && ids.length > 0 && ids.every((id) => typeof id === 'string'),
-          `${what} that go on are a list of ids`,
+          `${kind} that go on are a list of ids`,
         )
+      }
       const open =
         state.todos[at]?.filter(({ status }) => status === 'pending' || status === 'processing') ?? []
       assert.deepEqual(

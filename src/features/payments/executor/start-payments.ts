@@ -13,7 +13,6 @@ import type { OpenPaymentAgents, SignNextCard } from '../../core.ref.ts'
 import { decideConsent } from '../consent/decide-consents.ts'
 import { openPaymentMasterKeys } from '../keys/executor-master-keys.ts'
 import { openPaymentKeys } from '../keys/payment-keys.ts'
-import { sealForExecutor } from '../keys/sealed-texts.ts'
 import { createProviderOpener } from '../providers/provider-rows.ts'
 import { createTrust } from '../trust/trust.ts'
 import { createCardSigner } from './card-signer.ts'
@@ -65,7 +64,6 @@ export const startPayments = async (
     trust,
     openProvider: createProviderOpener(database, { unseal }, egress, { testOnly, agents, trust }),
     unseal,
-    seal: (text: string, purpose: string) => sealForExecutor(database, text, purpose),
     signer,
     agentKey,
     wake,

@@ -13,7 +13,7 @@ import { newOpenMandateId } from '../ports/ids.ts'
 import type { OpenMandateLimits, OpenMandates, OpenMandateTerms } from '../ports/run-mandates.ref.ts'
 import type { PaymentWork } from '../ports/work-hints.ts'
 import { chooseMandate } from './choose-mandate.ts'
-import { consentLifetimeMs, createPaymentWaits, type RunOfPayments } from './run-payments.ts'
+import { consentLifetimeMs, createOrderWaits, type RunOfPayments, waitForPayment } from './run-payments.ts'
 
 const refuse = (field: string, message: string): never => {
   throw new MasonError('invalid_request', `${field} ${message}`, { remedy: `change ${field}` })
@@ -50,13 +50,13 @@ export const createRunMandates = (
   audience: string,
   wakeExecutor: (work: PaymentWork) => void,
 ): OpenMandates => {
-  const waitFor = createPaymentWaits(wakeExecutor)
+  const waitForOrder = createOrderWaits(wakeExecutor)
   return {
     newId: newOpenMandateId,
     describe: async (terms) =>
       describeLimits(toLimits(terms), terms.wallet, await findIssuers(sql, tenant, terms)),
     propose: (id, terms, provider_id, credential) =>
-      waitFor(id, async (transaction, { plan_seq, index }) => {
+      waitForPayment(id, async (transaction, { plan_seq, index }) => {
         const limits = toLimits(terms)
         const row = { id, tenant, user_id, run_id, provider_id }
         const answer = { sealed: credential, question: toQuestion(run_id, plan_seq, index) }
@@ -72,7 +72,7 @@ export const createRunMandates = (
     listUsable: shareCalls(() => listUsableMandates(sql, tenant, user_id)),
     choose: chooseMandate,
     pay: (open_mandate_id, paymentId, checkout, route) =>
-      waitFor(paymentId, async (transaction, call) => {
+      waitForOrder(paymentId, async (transaction, call) => {
         const own = await queryOne(
           transaction,
           'SELECT mandate_id FROM open_mandates WHERE mandate_id = $1 AND tenant = $2 AND user_id = $3',

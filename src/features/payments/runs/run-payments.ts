@@ -50,16 +50,18 @@ const verifyReceipt = async (sql: Sql, receipt: string, paymentId: string): Prom
   }
 }
 
-/** Waits for what the executor does; `wakeExecutor` is called once its order is committed. */
-export const createPaymentWaits =
-  (wakeExecutor: (work: PaymentWork) => void) =>
-  (refId: string, start: NonNullable<WaitRequest['start']>): WaitRequest => ({
-    kind: 'payment',
-    refId,
-    neverExpires: true,
-    start,
-    onStarted: () => wakeExecutor('payments'),
-  })
+/** Waits for what becomes of a payment or an open mandate. */
+export const waitForPayment = (refId: string, start: NonNullable<WaitRequest['start']>): WaitRequest => ({
+  kind: 'payment',
+  refId,
+  neverExpires: true,
+  start,
+})
+
+/** The same for an order: `wakeExecutor` is called once it is committed. */
+export const createOrderWaits =
+  (wakeExecutor: (work: PaymentWork) => void): typeof waitForPayment =>
+  (refId, start) => ({ ...waitForPayment(refId, start), onStarted: () => wakeExecutor('payments') })
 
 /** The payments of a run, with mandates for `audience`: it asks and orders, and holds no secret. The executor verifies and pays. */
 export const createRunPayments = (
@@ -69,7 +71,7 @@ export const createRunPayments = (
   wakeExecutor: (work: PaymentWork) => void,
 ): Payments => {
   const run = { tenant, run_id }
-  const waitFor = createPaymentWaits(wakeExecutor)
+  const waitForOrder = createOrderWaits(wakeExecutor)
   return {
     newId: newPaymentId,
     readParts: readReplyParts,
@@ -85,20 +87,20 @@ export const createRunPayments = (
       return { payee: facts.payee_issuer, total: facts.total }
     },
     requestConsent: (cart, choice) =>
-      waitFor(choice.payment_id, async (transaction) => {
+      waitForPayment(choice.payment_id, async (transaction) => {
         const { payment_id } = choice
         const bound = { tenant, user_id, run_id, payment_id, audience, lifetimeMs: consentLifetimeMs }
         await askConsent(transaction, createPaymentMandate(cart, choice), bound)
       }),
     pay: (paymentId, provider_id, by) =>
-      waitFor(paymentId, async (transaction, call) => {
+      waitForOrder(paymentId, async (transaction, call) => {
         const route = 'route' in by ? { route: by.route } : {}
         const credential = 'token' in by ? by.token : null
         const request = { ...(await readIssued(transaction, tenant, paymentId)), provider_id, ...route }
         await orderPayment(transaction, run, call, request, { paymentId, credential })
       }),
     answer: (paymentId, answer) =>
-      waitFor(paymentId, (transaction, call) => orderAnswer(transaction, run, call, paymentId, answer)),
+      waitForOrder(paymentId, (transaction, call) => orderAnswer(transaction, run, call, paymentId, answer)),
     async readResult(paymentId) {
       const payment = await readPayment(sql, tenant, paymentId)
       if (!payment) throw new MasonError('not_found', `there is no payment "${paymentId}"`)
