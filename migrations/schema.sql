@@ -158,6 +158,19 @@ REVOKE EXECUTE ON FUNCTION list_payment_providers(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION list_payment_providers(text) TO mason_admin;
 GRANT EXECUTE ON FUNCTION list_payment_providers(text) TO mason_worker;
 
+CREATE OR REPLACE FUNCTION mason.list_run_consents(p_tenant text, p_run_id text)
+ RETURNS TABLE(payment_id text, status text, expires_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT c.payment_id, c.status, c.expires_at FROM mason.consents c WHERE c.tenant = p_tenant AND c.run_id = p_run_id
+$function$;
+REVOKE EXECUTE ON FUNCTION list_run_consents(text,text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION list_run_consents(text,text) TO mason_admin;
+GRANT EXECUTE ON FUNCTION list_run_consents(text,text) TO mason_api;
+GRANT EXECUTE ON FUNCTION list_run_consents(text,text) TO mason_business;
+GRANT EXECUTE ON FUNCTION list_run_consents(text,text) TO mason_worker;
+
 CREATE OR REPLACE FUNCTION mason.note_changed_run()
  RETURNS trigger
  LANGUAGE plpgsql

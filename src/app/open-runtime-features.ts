@@ -1,6 +1,7 @@
 import type { Spender } from '../accounts/budget-checks.ts'
 import type { BusinessRuns } from '../engine/runs/business-runs.ts'
 import { pollJobNow } from '../engine/runs/waits.ts'
+import { type CheckWebhookAddress, refuseWebhookAddress } from '../engine/runs/webhook-address.ts'
 import * as core from '../features/core.ref.ts'
 import type { Ref } from '../features/definitions.ts'
 import { type Features, openFeatures, provide } from '../features/load-features.ts'
@@ -20,7 +21,6 @@ import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Sql } from '../state/ports/sql.ts'
-import { createFieldsError } from '../state/resource-schema.ts'
 import { featureSources } from './features.generated.ts'
 
 type CoreParts = {
@@ -40,7 +40,7 @@ type CoreParts = {
   models: Models
   modelGateway: ModelGateway
   checkBudgets(spender: Spender): Promise<void>
-  checkWebhookAddress: core.CheckWebhookAddress
+  checkWebhookAddress: CheckWebhookAddress
   address: core.ServerAddress
   runsOf(businessId: string): BusinessRuns
 }
@@ -76,13 +76,9 @@ export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
 
 /** Checks addresses by the feature that sends webhooks; without one, each is refused. */
 export const createWebhookCheck =
-  (find: (ref: Ref<core.CheckWebhookAddress>) => core.CheckWebhookAddress | null): core.CheckWebhookAddress =>
-  async (businessId, url, field) => {
-    const check = find(core.webhookAddressRef)
-    if (!check)
-      throw createFieldsError({ pointer: `/${field}`, detail: 'this server sends no webhooks; omit it' })
-    await check(businessId, url, field)
-  }
+  (find: (ref: Ref<CheckWebhookAddress>) => CheckWebhookAddress | null): CheckWebhookAddress =>
+  (...address) =>
+    (find(core.webhookAddressRef) ?? refuseWebhookAddress)(...address)
 
 /** How many messages to webhooks were given up; 0 without the feature that sends them. */
 export const countDeadWebhooks = async ({ find }: Pick<Features, 'find'>): Promise<number> =>

@@ -2,6 +2,7 @@ import type { Spender } from '../accounts/budget-checks.ts'
 import type { Admission } from '../engine/runs/admission.ts'
 import type { BusinessRuns } from '../engine/runs/business-runs.ts'
 import type { SecretAnswers } from '../engine/runs/secret-answers.ts'
+import type { CheckWebhookAddress } from '../engine/runs/webhook-address.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { Database } from '../infra/database/database.ts'
 import type { Egress } from '../infra/egress/egress-port.ts'
@@ -100,8 +101,6 @@ export const renderPushRef = defineRef<RenderPush>('core.render-push')
 
 /** How many messages to webhooks were given up. A feature provides it. */
 export const deadWebhooksRef = defineRef<() => Promise<number>>('core.dead-webhooks')
-/** Throws `invalid_request`, with a pointer to `field`, for an address that a business must not have called. */
-export type CheckWebhookAddress = (businessId: string, url: string, field: string) => Promise<void>
 /** A feature provides it. Without one, requests with addresses for webhooks are refused. */
 export const webhookAddressRef = defineRef<CheckWebhookAddress>('core.webhook-address')
 

@@ -97,12 +97,14 @@ export type RouteServer = {
   keepAliveMs: number
   /** How long a call of the OpenAI-compatible endpoint waits between its tries, in all. */
   maxWaitMs: number
-  /** The business that a request acts for, and its token, if it has one of a business. */
-  callerOf(request: FastifyRequest): { business_id: string; token_id: string | null }
-  /** The business that the path or query of a request names, or the caller's. Throws `forbidden` for another one than the caller's. */
-  readBusinessId(request: FastifyRequest, named: { business_id?: string | undefined }): string
-  /** The caller of a request: the id of its token, else the kind of caller that it is. */
-  nameCaller(request: FastifyRequest): string
+  /**
+   * The business that a request acts for, as `named`, else its query and body, name it, and its token, if it has one of a business.
+   * Throws `forbidden` for another business than the caller's.
+   */
+  callerOf(
+    request: FastifyRequest,
+    named?: { business_id: string },
+  ): { kind: 'admin' | 'token' | 'anonymous'; business_id: string; token_id: string | null }
   /** Where a run that a request starts came from, for its trace. */
   toEntry(request: FastifyRequest, reply: FastifyReply): RunEntry
   /** Sends the problem of an error, for a route whose error handler has no other answer. */

@@ -89,7 +89,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   const open = createOpenResponses()
   const { metrics } = runtime
   metrics.onScrape(() => metrics.streams(open.streams))
-  const server: ServerContext = { ...createRouteServer(open, keepAliveMs, maxWaitMs), runtime, open }
+  const server: ServerContext = { ...createRouteServer(open, keepAliveMs, maxWaitMs), runtime }
   const base = new URL(runtime.publicOrigin).pathname.replace(/\/$/, '')
   const app = createServer(options.logger, base, options.trustedProxies ?? [])
 

@@ -1,5 +1,5 @@
 import type { RouteServer } from '../../routes/route.ts'
-import { readCaller, resolveBusinessId } from './plumbing/auth.ts'
+import { readCaller } from './plumbing/auth.ts'
 import { sendProblem } from './plumbing/error-responses.ts'
 import type { OpenResponses } from './plumbing/open-responses.ts'
 import { sendTexts, startStream } from './plumbing/sse.ts'
@@ -13,10 +13,6 @@ export const createRouteServer = (open: OpenResponses, keepAliveMs: number, maxW
     maxWaitMs,
     callerOf: readCaller,
     startStream,
-    readBusinessId: ({ principal }, named) =>
-      resolveBusinessId(principal ?? { kind: 'anonymous' }, named, null),
-    nameCaller: ({ principal }) =>
-      principal?.kind === 'token' ? (principal.token_id ?? 'token') : (principal?.kind ?? 'anonymous'),
     toEntry,
     sendProblem,
     sendTexts: (reply, events) => sendTexts(reply, events, open, keepAliveMs),

@@ -75,7 +75,7 @@ const runJoins = `JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.ru
     SELECT * FROM input_requests i WHERE i.tenant = r.tenant AND i.run_id = r.run_id AND i.answered_at IS NULL
       AND r.status IN ${openStatusesSql} ORDER BY i.created_at LIMIT 1
   ) i ON true
-  LEFT JOIN consents c ON c.tenant = r.tenant AND c.run_id = r.run_id AND c.status = 'open' AND c.expires_at > clock_timestamp()
+  LEFT JOIN LATERAL list_run_consents(r.tenant, r.run_id) c ON c.status = 'open' AND c.expires_at > clock_timestamp()
     AND r.status IN ${openStatusesSql}
   LEFT JOIN run_outages z ON z.tenant = r.tenant AND z.run_id = r.run_id AND z.seq = r.next_seq AND r.status = 'queued'`
 const runTables = `runs r ${runJoins}`

@@ -97,7 +97,7 @@ export default defineRoutes({
       named: { business_id: string },
       handle: (call: AgentCall) => Promise<AgentResponse>,
     ): Promise<FastifyReply> => {
-      const businessId = server.readBusinessId(request, named)
+      const { business_id: businessId, token_id, kind } = server.callerOf(request, named)
       const { card, scenario } = await readCard(businessId)
       const { readExtensions } = await load()
       const { signal, release } = server.open.abortSignal(reply.raw)
@@ -107,7 +107,7 @@ export default defineRoutes({
           business: runsOf(businessId),
           businessId,
           pushes,
-          caller: server.nameCaller(request),
+          caller: token_id ?? kind,
           card,
           scenario,
           extensions: readExtensions(request.headers),

@@ -66,7 +66,10 @@ export const readGatewayCaller = (
   { callerOf }: Pick<Endpoint, 'callerOf'>,
   request: FastifyRequest,
   user: string | null | undefined,
-): GatewayCaller => ({ ...callerOf(request), user_id: user ?? null, run_id: null })
+): GatewayCaller => {
+  const { business_id, token_id } = callerOf(request)
+  return { business_id, token_id, user_id: user ?? null, run_id: null }
+}
 
 /** Prepares a call of the model that a request names, on behalf of its caller and user. Call `release` in any case. */
 export const openGatewayCall = (

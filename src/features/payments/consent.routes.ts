@@ -149,7 +149,7 @@ export default defineRoutes({
         },
       ),
       handler: async (request, reply) => {
-        const businessId = server.readBusinessId(request, request.query)
+        const businessId = server.callerOf(request).business_id
         return reply
           .code(201)
           .header('cache-control', 'no-store')
@@ -168,7 +168,7 @@ export default defineRoutes({
         },
       ),
       handler: async (request, reply) => {
-        await passkeys.remove(server.readBusinessId(request, request.query), request.params.id)
+        await passkeys.remove(server.callerOf(request).business_id, request.params.id)
         return reply.code(204).send()
       },
     })
@@ -226,7 +226,7 @@ export default defineRoutes({
           params: { id },
           body,
         } = request
-        const businessId = server.readBusinessId(request, request.query)
+        const businessId = server.callerOf(request).business_id
         reply.header('cache-control', 'no-store')
         if (body.signature === undefined && body.refuse === undefined)
           return reply.code(201).send(await consents.createLink(businessId, id))
@@ -245,7 +245,7 @@ export default defineRoutes({
       handler: async (request, reply) =>
         reply
           .header('cache-control', 'no-store')
-          .send(await consents.read(server.readBusinessId(request, request.query), request.params.id)),
+          .send(await consents.read(server.callerOf(request).business_id, request.params.id)),
     })
 
     app.get('/consent/:link', {

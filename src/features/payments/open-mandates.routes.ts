@@ -37,7 +37,7 @@ export default defineRoutes({
         ),
       }),
       handler: async (request) => ({
-        data: await mandates.list(server.readBusinessId(request, request.query), request.params.id),
+        data: await mandates.list(server.callerOf(request).business_id, request.params.id),
       }),
     })
 
@@ -48,7 +48,7 @@ export default defineRoutes({
           'It pays nothing more, also not what was ordered and not sent yet. What was sent goes on. Revoking again changes nothing.',
         ...respondsWith(200, 'The open mandate', openMandateSchema),
       }),
-      handler: (request) => mandates.revoke(server.readBusinessId(request, request.query), request.params.id),
+      handler: (request) => mandates.revoke(server.callerOf(request).business_id, request.params.id),
     })
   },
 })

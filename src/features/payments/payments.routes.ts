@@ -122,8 +122,7 @@ export default defineRoutes({
       handler: async (request) => {
         const { id } = request.params
         return (
-          (await payments.readTrail(server.readBusinessId(request, request.query), id)) ??
-          throwNoSuch('payment', id)
+          (await payments.readTrail(server.callerOf(request).business_id, id)) ?? throwNoSuch('payment', id)
         )
       },
     })

@@ -82,7 +82,7 @@ const claimStatement = `
   LEFT JOIN run_requests q ON q.tenant = m.tenant AND q.run_id = m.run_id
   LEFT JOIN run_results o ON o.tenant = m.tenant AND o.run_id = m.run_id
   LEFT JOIN input_requests i ON i.tenant = m.tenant AND i.request_id = m.request_id
-  LEFT JOIN consents c ON c.tenant = m.tenant AND c.payment_id = m.request_id
+  LEFT JOIN LATERAL list_run_consents(m.tenant, m.run_id) c ON c.payment_id = m.request_id
   LEFT JOIN effects e ON e.tenant = m.tenant AND e.effect_id = m.request_id`
 
 /** Takes at most `max` messages that are due; this worker sends them at once. */

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import type { RequiredRole } from '../../../routes/route.ts'
+import type { RequiredRole, RouteServer } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Runtime } from '../../api.ts'
 import { invalidRequest } from './request-validation.ts'
@@ -128,18 +128,15 @@ export const resolveBusinessId = (principal: Principal, query: unknown, body: un
   })
 }
 
-/** The business that a request acts for, `default` without authentication, and its token, if it has one of a business. */
-export const readCaller = ({
-  principal,
-  query,
-  body,
-}: Pick<FastifyRequest, 'principal' | 'query' | 'body'>): {
-  business_id: string
-  token_id: string | null
-} => ({
-  business_id: principal === null ? defaultBusiness : resolveBusinessId(principal, query, body),
-  token_id: principal?.kind === 'token' ? (principal.token_id ?? null) : null,
-})
+/** See `RouteServer`. */
+export const readCaller: RouteServer['callerOf'] = ({ principal, query, body }, named) => {
+  const caller: Principal = principal ?? { kind: 'anonymous' }
+  return {
+    kind: caller.kind,
+    business_id: named ? resolveBusinessId(caller, named, null) : resolveBusinessId(caller, query, body),
+    token_id: caller.kind === 'token' ? (caller.token_id ?? null) : null,
+  }
+}
 
 const readBusinessId = (part: unknown): string | undefined => {
   const id = (part as { business_id?: unknown } | null | undefined)?.business_id

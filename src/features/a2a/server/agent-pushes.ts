@@ -1,10 +1,11 @@
+import type { CheckWebhookAddress } from '../../../engine/runs/webhook-address.ts'
 import { type Database, queryOne } from '../../../infra/database/database.ts'
 import { sha256 } from '../../../infra/lib/ids.ts'
 import { openSealedText, type SealedText, sealText } from '../../../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../../infra/secrets/scrubber.ts'
 import { MasonError } from '../../../state/errors.ts'
-import type { CheckWebhookAddress, PushedMessage, RenderPush } from '../../core.ref.ts'
+import type { PushedMessage, RenderPush } from '../../core.ref.ts'
 
 /** Where another agent wants to hear of its task. `scheme` and `credentials` are those of the header Authorization. */
 export type AgentPush = {

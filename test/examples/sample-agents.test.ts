@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { AgentName } from '../../../examples/buy-demo/agents.ts'
-import { ap2Keys as keys, ap2Texts as texts } from '../../../src/state/ap2-wire.ts'
-import { createParty } from '../../support/mandate-parties.ts'
+import type { AgentName } from '../../examples/buy-demo/agents.ts'
+import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
+import demo from '../features/payments/demo-messages.json' with { type: 'json' }
+import { createParty } from '../support/mandate-parties.ts'
 import {
   openShopper,
   read,
@@ -10,8 +11,7 @@ import {
   signWhileAway,
   startSampleAgents,
   type Version,
-} from '../../support/sample-agents.ts'
-import demo from './demo-messages.json' with { type: 'json' }
+} from '../support/sample-agents.ts'
 
 /** The agents of examples/ap2: programs of their own, called by clients of other makers. */
 
