@@ -15,7 +15,7 @@ import { graphWith } from '../support/parts.ts'
 /** What the tools of a test have done, in order: the start and the end of each call. */
 type Journal = { events: string[]; inputs: Record<string, Json>[] }
 
-/** A tool that takes its time, fails where its arguments say so, and answers with its text. */
+/** A tool that takes its time or waits for an event of another call, fails where its arguments say so, and answers with its text. */
 const workTool = (name: string, journal: Journal, more: Partial<AnyTool> = {}): AnyTool =>
   defineTool({
     ...{ name, description: name, kinds: ['call'], reads: [], writes: [] },
@@ -23,13 +23,15 @@ const workTool = (name: string, journal: Journal, more: Partial<AnyTool> = {}): 
       id: z.string(),
       text: z.string().optional(),
       ms: z.number().optional(),
+      after: z.string().optional(),
       fails: z.boolean().optional(),
     }),
     async run(_state, context) {
-      const { id, text = id, ms = 0, fails = false } = readCallInput(context)
+      const { id, text = id, ms = 0, after, fails = false } = readCallInput(context)
       journal.inputs.push({ id, text })
       journal.events.push(`${id} starts`)
       await new Promise((resolve) => setTimeout(resolve, ms))
+      if (after !== undefined) await expect.poll(() => journal.events).toContain(after)
       journal.events.push(`${id} ends`)
       return context.checkpoint({ summary: name, result: { text, ...(fails && { is_error: true }) } })
     },
@@ -257,11 +259,11 @@ describe('lanes', () => {
 
   test('keep the order of the calls that name one resource, beside all others, and wait for no other lane', async () => {
     const calls = [
-      resource('page', 'p1', { ms: 40 }),
-      resource('page', 'p2', { ms: 5 }),
-      resource('box', 'b1', { ms: 5 }),
-      resource('box', 'b2', { ms: 5 }),
-      call('free', { ms: 60 }),
+      resource('page', 'p1', { after: 'b2 ends' }),
+      resource('page', 'p2'),
+      resource('box', 'b1'),
+      resource('box', 'b2'),
+      call('free', { after: 'p2 ends' }),
     ]
     await workOn(graph, planned(plan(calls)), { models: models() })
     const at = (event: string) => journal.events.indexOf(event)
