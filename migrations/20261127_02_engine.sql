@@ -227,14 +227,14 @@ CREATE POLICY business ON idempotency TO mason_api, mason_business USING (tenant
 CREATE POLICY worker ON idempotency TO mason_worker USING (true) WITH CHECK (true);
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency TO mason_api, mason_business, mason_worker;
 
--- Bells to be rung after the commit that makes them true; the relay rings what is left here.
+-- Wake-ups to be sent after the commit that makes them true; the relay sends what is left here.
 CREATE TABLE outbox (
   outbox_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   tenant text NOT NULL REFERENCES businesses,
   run_id text NOT NULL,
   ring_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
--- A claim takes away the bells of its run: without this it would walk over all that wait, and over those that were rung.
+-- A claim deletes the wake-ups of its run: without this it would walk over all that wait, and over those that were sent.
 CREATE INDEX outbox_by_run ON outbox (tenant, run_id);
 CREATE INDEX outbox_by_time ON outbox (ring_at);
 ALTER TABLE outbox ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
@@ -568,7 +568,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON recovered_jobs TO mason_worker;
 
 -- Ends the waits for one thing, and queues their runs again; returns how many it ended, 0 when they had ended before. The row
 -- of the run comes first, and each statement after it sees what parking has committed: with one statement on each side a
--- run waits for ever (docs/decisions/0085-both-sides-of-a-wait-lock-the-run.md). The caller wakes workers; the outbox does it later.
+-- run waits forever (docs/decisions/0085-both-sides-of-a-wait-lock-the-run.md). The caller wakes workers; the outbox does it later.
 CREATE FUNCTION end_wait(p_tenant text, p_kind text, p_ref_id text, p_outcome json) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mason, pg_temp AS $$
 DECLARE
@@ -613,7 +613,7 @@ CREATE FUNCTION release_payments(p_tenant text, p_run_id text) RETURNS SETOF tex
 REVOKE EXECUTE ON FUNCTION release_payments FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION release_payments TO mason_api, mason_business, mason_worker;
 
--- Has a job polled at once; whether a run waits for it. Whoever calls it can do nothing but let a worker look.
+-- Has a job polled at once; whether a run waits for it. A caller can do nothing with it but let a worker look.
 CREATE FUNCTION poll_job_now(p_ref_id text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mason, pg_temp AS $$
 BEGIN

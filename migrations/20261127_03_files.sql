@@ -18,7 +18,7 @@ CREATE POLICY business ON blobs TO mason_api, mason_business USING (tenant = cur
 CREATE POLICY worker ON blobs TO mason_worker USING (true) WITH CHECK (true);
 GRANT SELECT, INSERT, UPDATE, DELETE ON blobs TO mason_api, mason_business, mason_worker;
 
--- Which session holds which blob: written with the blob, so that what nobody holds any more can be told without reading all
+-- Which session holds which blob: written with the blob, so that what no session holds any more is found without reading all
 -- actions of a business. `blobs.created_at` is when it was last stored: a blob that is stored again is young again.
 CREATE TABLE blob_uses (
   tenant text NOT NULL REFERENCES businesses,

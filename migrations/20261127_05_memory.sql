@@ -111,7 +111,7 @@ GRANT SELECT, INSERT, UPDATE ON memory_spaces TO mason_admin;
 GRANT SELECT ON memory_spaces TO mason_api, mason_business;
 GRANT SELECT, INSERT, UPDATE, DELETE ON memory_spaces TO mason_worker;
 
--- Completed runs that nobody has learned from yet. A row is taken by a lease, every taking is counted, and it goes in the
+-- Completed runs that were not learned from yet. A row is taken by a lease, every taking is counted, and it goes in the
 -- transaction that writes what was learned.
 CREATE TABLE distillations (
   tenant text NOT NULL,

@@ -7,9 +7,10 @@ import { describeSchema, type SchemaObject } from './describe-schema.ts'
 import type { AppliedMigration, Migration, MigrationTarget } from './migration.ts'
 
 /** The migrations of before the baseline, and what they made: the hash of each object. */
-type Baseline = { first: string; last: string; checksum: string; objects: Record<string, string> }
-/** How the files of the baseline begin. */
+type Baseline = { last: string; checksum: string; objects: Record<string, string> }
+/** How the files of the baseline begin, and those of before it. */
 const baselinePrefix = '20261127_'
+const oldPrefix = /^\d{4}_/
 
 const readBaseline = async (): Promise<Baseline> =>
   JSON.parse(await readFile(toPackagePath('migrations', 'baseline.json'), 'utf8')) as Baseline
@@ -37,8 +38,8 @@ export const adoptDatabase = async (
   all: readonly Migration[],
   rows: readonly AppliedMigration[],
 ): Promise<readonly AppliedMigration[]> => {
+  if (!rows.some(({ name }) => oldPrefix.test(name))) return rows
   const baseline = await readBaseline()
-  if (!rows.some(({ name }) => name === baseline.first)) return rows
   if (hashLedger(rows) !== baseline.checksum)
     throw new MasonError(
       'invalid_settings',

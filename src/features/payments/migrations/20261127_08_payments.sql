@@ -151,7 +151,7 @@ CREATE INDEX payments_listed ON payments (tenant, created_at, payment_id);
 CREATE INDEX payments_of_open_mandate ON payments (open_mandate_id) WHERE open_mandate_id IS NOT NULL;
 CREATE INDEX payments_of_run ON payments (tenant, run_id);
 CREATE INDEX payments_of_spend ON payments (spend_id);
--- A closed mandate pays once, in all businesses and for ever.
+-- A closed mandate pays once, in all businesses and forever.
 CREATE UNIQUE INDEX payments_once ON payments (mandate_key, mandate_hash);
 -- A second closed mandate comes after the first one's receipt.
 CREATE UNIQUE INDEX payments_one_closed ON payments (open_mandate_id) WHERE open_mandate_id IS NOT NULL AND status IN ('reserved', 'sent', 'unknown');
@@ -357,7 +357,7 @@ CREATE TABLE passkeys (
   user_id text NOT NULL,
   -- COSE (RFC 9052).
   public_key bytea NOT NULL,
-  -- The authenticator's; 0 for ever where it has none.
+  -- The authenticator's; 0 forever where it has none.
   counter bigint NOT NULL,
   transports json NOT NULL DEFAULT '[]',
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
