@@ -39,7 +39,7 @@ const names: StatementNames = [
   ['runs to learn from', 'SELECT q.tenant, q.run_id, q.tries'],
   ['claim of learning', 'UPDATE distillations d SET tries'],
   ['lock of a user', 'pg_advisory_xact_lock(hashtextextended'],
-  ['hold of sessions', 'FOR KEY SHARE'],
+  ['hold of sessions', 'ORDER BY session_id FOR KEY SHARE'],
   ['end of learning', 'DELETE FROM distillations'],
   ['actions that recalled', 'a.seq < r.first_seq'],
   ['whether it is forgotten', "SELECT memory_id AS id, '' AS session_id"],

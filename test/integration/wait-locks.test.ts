@@ -12,7 +12,7 @@ import type { WaitRequest } from '../../src/state/ports/waits.ts'
 import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
 import { test } from '../support/integration-test.ts'
-import { claim, codeOf, count, endLease, mustClaim, rowOf, submitTo, until } from '../support/runs.ts'
+import { claim, codeOf, count, endLease, mustClaim, rowOf, submitTo, untilBlocked } from '../support/runs.ts'
 
 /** Parking and what ends a wait, statement by statement: here no worker but the test has the runs. */
 
@@ -39,18 +39,6 @@ const begin = async (database: TransactionalSql & Database, request: Partial<Wai
   await log.startWaits(call, 0, [{ kind: 'job', refId: ref, ...request }])
   const status = async () => (await rowOf(database, run.run_id)).status
   return { tenant, run, ref, log, status, end: () => endWait(database, tenant, ref) }
-}
-
-/** Resolves once a statement of another connection waits for a lock; or this one has ended, and has waited for none. */
-const untilBlocked = (database: Database, statement: Promise<unknown>) => {
-  let hasEnded = false
-  const end = (): void => {
-    hasEnded = true
-  }
-  statement.then(end, end)
-  const blocked =
-    'pg_locks JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND a.datname = current_database()'
-  return until('a statement waits for a lock', async () => hasEnded || (await count(database, blocked)) > 0)
 }
 
 /** Parks a run in a transaction that the test commits. */

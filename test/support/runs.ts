@@ -142,6 +142,18 @@ export const readContent = async (content: BlobContent | null): Promise<Buffer |
 export const count = async (sql: Sql, text: string, values: readonly unknown[] = []): Promise<number> =>
   Number((await queryOne<{ n: number }>(sql, `SELECT count(*)::int AS n FROM ${text}`, values))?.n)
 
+/** Resolves once a statement of another connection waits for a lock; or this one has ended, and has waited for none. */
+export const untilBlocked = (database: Database, statement: Promise<unknown>) => {
+  let hasEnded = false
+  const end = (): void => {
+    hasEnded = true
+  }
+  statement.then(end, end)
+  const blocked =
+    'pg_locks JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND a.datname = current_database()'
+  return until('a statement waits for a lock', async () => hasEnded || (await count(database, blocked)) > 0)
+}
+
 /** The time of the database, at least a minute before it begins another day of UTC: what is of today stays so in a test. */
 export const nowOf = async (sql: Sql): Promise<Date> => {
   let now = new Date(0)

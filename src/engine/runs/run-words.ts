@@ -39,13 +39,16 @@ export const hashSearch = (businessId: string, text: string): string[] => {
 
 type UnreadRow = { tenant: string; run_id: string; prompt: string | null; answer: string | null }
 
-/** Several processes may read at once, each other runs. */
+/**
+ * Several processes may read at once, each other runs. The words refer to the run: without a lock on it from the beginning, a
+ * deletion that holds the run would wait for its row here, and this for the run.
+ */
 const unreadStatement = `
   SELECT u.tenant, u.run_id, left(${readableJson('q.request')}->>'prompt', ${maxChars}) AS prompt,
     left(${readableJson('o.result')}->>'answer', ${maxChars}) AS answer
-  FROM unread_runs u JOIN run_requests q USING (tenant, run_id)
+  FROM unread_runs u JOIN runs r USING (tenant, run_id) JOIN run_requests q USING (tenant, run_id)
     LEFT JOIN run_results o USING (tenant, run_id)
-  ORDER BY u.created_at LIMIT ${batchSize} FOR UPDATE OF u SKIP LOCKED`
+  ORDER BY u.created_at LIMIT ${batchSize} FOR UPDATE OF u SKIP LOCKED FOR KEY SHARE OF r SKIP LOCKED`
 
 const readStatement = `
   WITH read AS (SELECT * FROM json_to_recordset($1::json) AS r(tenant text, run_id text, words json)), word AS (
