@@ -244,7 +244,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     memories: (run) => {
       const runModels = modelsFor(toCaller(run))
       return createRunMemories(
-        { ...memoryParts, models: runModels, ...(runModels.rerank && { rerank: runModels.rerank }) },
+        { ...memoryParts, clock, models: runModels, ...(runModels.rerank && { rerank: runModels.rerank }) },
         { business: run.tenant, user_id: run.user_id },
         run,
       )

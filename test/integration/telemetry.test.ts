@@ -2,6 +2,8 @@ import { createServer, request as forward } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import { recallWaitMs } from '../../src/memory/store/quick-embedder.ts'
 import type { Log } from '../../src/state/ports/log.ts'
 import { openBackend, unique } from '../support/backend.ts'
 import { moment } from '../support/clock.ts'
@@ -67,6 +69,12 @@ const traced = (otlpEndpoint: string, baseUrl: string) => ({
   otlpEndpoint,
   openai: { apiKey: 'the-key-of-this-test', baseUrl, model: 'thinker', embeddingModel: 'vectors' },
 })
+/** The wait for the vector of a question does not end: a slow machine does not search by words alone. */
+const patientClock = {
+  ...systemClock,
+  sleep: (ms: number, signal?: AbortSignal) =>
+    systemClock.sleep(ms === recallWaitMs ? 3_600_000 : ms, signal),
+}
 const traceWaits = { everyMs: 20, timeoutMs: 20_000 }
 
 const test = runtimeTest
@@ -81,6 +89,7 @@ const test = runtimeTest
     config: traced(collector.url, vendor.baseUrl),
     traceDelays: traceWaits,
     maxRuns: 1,
+    clock: patientClock,
     // so long that no renewal comes between: a worker that is overtaken learns of it from the epoch
     leaseMs: 600_000,
     // looks once as it is started: so a test says when

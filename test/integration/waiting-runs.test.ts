@@ -100,6 +100,7 @@ describe('runs that wait for a model', () => {
     const first = await queryOne<{ id: string }>(
       database,
       `SELECT run_id AS id FROM runs WHERE tenant = 'other' AND status = 'running'`,
+      [],
     )
     model.release('held by flood')
     await until('the other business to have its part', async () => {

@@ -1,13 +1,19 @@
-import { settlesWithin } from '../../infra/lib/timeouts.ts'
 import { MasonError } from '../../state/errors.ts'
+import type { Clock } from '../../state/ports/clock.ts'
 import { hashSpace } from '../policy/hash-embedding.ts'
 import type { MemoryEmbedder } from './embedder.ts'
 
+/** How long a run waits for the vector of what it looks for. */
+export const recallWaitMs = 150
+
 /**
  * An embedder for the queries of one search: it embeds a text once a space, and throws `model_timeout` for a model that takes
- * longer than `waitMs`; its call is aborted.
+ * longer than `recallWaitMs`; its call is aborted.
  */
-export const createQuickEmbedder = (embedder: MemoryEmbedder, waitMs: number): MemoryEmbedder => {
+export const createQuickEmbedder = (
+  embedder: MemoryEmbedder,
+  clock: Pick<Clock, 'sleep'>,
+): MemoryEmbedder => {
   const embedded = new Map<string, Promise<number[][]>>()
   return {
     ...embedder,
@@ -17,13 +23,13 @@ export const createQuickEmbedder = (embedder: MemoryEmbedder, waitMs: number): M
       const known = embedded.get(key)
       if (known) return known
       const late = new AbortController()
+      const settled = new AbortController()
       const vectors = embedder.embed(space, texts, caller, AbortSignal.any([signal, late.signal]))
-      const made = settlesWithin(vectors, waitMs).then((isSettled) => {
-        if (isSettled) return vectors
-        const error = new MasonError('model_timeout', `the embedding model took longer than ${waitMs} ms`)
-        late.abort(error)
-        throw error
+      const wait = clock.sleep(recallWaitMs, settled.signal).then(() => {
+        throw new MasonError('model_timeout', `the embedding model took longer than ${recallWaitMs} ms`)
       })
+      const made = Promise.race([vectors, wait]).finally(() => settled.abort())
+      wait.catch((error: unknown) => late.abort(error))
       vectors.catch(() => {})
       embedded.set(key, made)
       return made

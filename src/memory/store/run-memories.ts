@@ -1,5 +1,7 @@
+import { systemClock } from '../../infra/lib/system-clock.ts'
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import type { RecalledMemory } from '../../state/memory-kinds.ts'
+import type { Clock } from '../../state/ports/clock.ts'
 import type { Memories, OwnStatement } from '../../state/ports/memories.ts'
 import { type Models, rulesOnly } from '../../state/ports/models.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -102,11 +104,11 @@ const maxRanked = 40
  * `models` judge what the run is asked to remember.
  */
 export const createRunMemories = (
-  parts: MemoryServices & CheckServices & Pick<Models, 'rerank'>,
+  parts: MemoryServices & CheckServices & Pick<Models, 'rerank'> & { clock?: Pick<Clock, 'sleep'> },
   owner: MemoryOwner,
   source: NoteSource,
 ): Memories => {
-  const { database, recall = true, tracer = noTracer } = parts
+  const { database, recall = true, tracer = noTracer, clock = systemClock } = parts
   const caller: ModelCaller = { business_id: owner.business, user_id: owner.user_id, run_id: source.run_id }
   const searchRanked = async (
     text: string,
@@ -142,7 +144,7 @@ export const createRunMemories = (
         ...parts,
         tracer: noTracer,
         database: shareReads(database, owner),
-        embedder: createQuickEmbedder(parts.embedder, recallWaitMs),
+        embedder: createQuickEmbedder(parts.embedder, clock),
       }
       const [related, turns, standing] = await tracer.retrieval(async (record) => {
         const found = await Promise.all([
@@ -181,9 +183,6 @@ export const createRunMemories = (
     },
   }
 }
-
-/** How long a run waits for the vector of what it looks for. */
-const recallWaitMs = 150
 
 /** A turn of another session, with its date: words of users, models and what these read, so not trusted. */
 const toRecalledTurn = ({ session_id, turn, content, said_at, relevance }: TurnHit): RecalledMemory => ({
