@@ -1,11 +1,13 @@
 import { setTimeout as timer } from 'node:timers/promises'
 import type { Clock } from '../../src/state/ports/clock.ts'
 
-/** The real clock, which a test can set forward: sleeps that are over by then end at once. */
-export const createJumpingClock = (): Clock & { jump(ms: number): void } => {
+/** The real clock, or what `readMs` gives, which a test can set forward: sleeps that are over by then end at once. */
+export const createJumpingClock = (
+  readMs: () => number = () => performance.now(),
+): Clock & { jump(ms: number): void } => {
   let offsetMs = 0
   let jumped = new AbortController()
-  const monotonicMs = (): number => performance.now() + offsetMs
+  const monotonicMs = (): number => readMs() + offsetMs
   return {
     now: () => new Date(Date.now() + offsetMs),
     monotonicMs,

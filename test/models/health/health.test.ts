@@ -14,7 +14,9 @@ const of = (
 const cool = { kind: 'cool', code: 'model_unavailable', message: 'answered 500' } as const
 
 const open = () => {
-  const clock = createJumpingClock()
+  // each reading is a microsecond later: only jumps decide
+  let ms = 0
+  const clock = createJumpingClock(() => (ms += 0.001))
   const health = createModelHealth({ sql: null, hints: null, clock, log: silentLog, random: () => 0 })
   const fail = (
     source: FailureSource,
