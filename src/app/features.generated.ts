@@ -40,6 +40,13 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
+    folder: 'src/features/offline-model',
+    files: {
+      'feature.ts': () => import('../features/offline-model/feature.ts'),
+      'in-process-model.service.ts': () => import('../features/offline-model/in-process-model.service.ts'),
+    },
+  },
+  {
     folder: 'src/features/openai-endpoint',
     files: {
       'chat.routes.ts': () => import('../features/openai-endpoint/chat.routes.ts'),

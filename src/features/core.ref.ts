@@ -11,6 +11,7 @@ import type { Queues } from '../infra/queue/queues.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
+import type { InProcessModel } from '../models/providers/in-process-model.ts'
 import type { Agents } from '../state/ports/agents.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
@@ -49,6 +50,9 @@ export const scrubberRef = defineRef<Scrubber>('core.scrubber')
 export const modelGatewayRef = defineRef<Pick<ModelGateway, 'ask' | 'list'>>('core.model-gateway')
 /** Counts what is about to start; throws `budget_exhausted` (detail.retry_after_s). Runs are checked by `submit`. */
 export const budgetCheckRef = defineRef<(spender: Spender) => Promise<void>>('core.budget-check')
+
+/** A feature provides it, for processes whose settings name no model. It is found before all other services, so it needs `configRef` alone. */
+export const inProcessModelRef = defineRef<InProcessModel>('core.in-process-model')
 
 /** Runs on behalf of a business. */
 export type RunSubmission = {
