@@ -126,6 +126,14 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
+    folder: 'src/features/trajectories',
+    files: {
+      'feature.ts': () => import('../features/trajectories/feature.ts'),
+      'trajectories.routes.ts': () => import('../features/trajectories/trajectories.routes.ts'),
+      'trajectory.command.ts': () => import('../features/trajectories/trajectory.command.ts'),
+    },
+  },
+  {
     folder: 'src/features/webhooks',
     files: {
       'dead-webhooks.service.ts': () => import('../features/webhooks/dead-webhooks.service.ts'),

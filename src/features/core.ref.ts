@@ -3,6 +3,7 @@ import type { Admission } from '../engine/runs/admission.ts'
 import type { BusinessRuns } from '../engine/runs/business-runs.ts'
 import type { SecretAnswers } from '../engine/runs/secret-answers.ts'
 import type { CheckWebhookAddress } from '../engine/runs/webhook-address.ts'
+import type { GraphInfo } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { Database } from '../infra/database/database.ts'
 import type { Egress } from '../infra/egress/egress-port.ts'
@@ -66,6 +67,8 @@ export const runSubmissionRef = defineRef<RunSubmission>('core.run-submission')
 
 /** The runs of a business, for a feature that serves them by a protocol of its own. */
 export const businessRunsRef = defineRef<(businessId: string) => BusinessRuns>('core.business-runs')
+/** The nodes and tools of this process, once its services have started. */
+export const graphRef = defineRef<() => Pick<GraphInfo, 'tool'>>('core.graph')
 /** Has the waits for a job of this name polled at once; the same for a name that nothing waits for. */
 export const jobPollRef = defineRef<(refId: string) => Promise<void>>('core.job-poll')
 
