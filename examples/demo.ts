@@ -12,6 +12,7 @@ import { createRenderer } from '../src/app/cli/renderer.ts'
 import { readRequestFiles } from '../src/app/cli/request-files.ts'
 import { printRunHeader } from '../src/app/cli/run.ts'
 import { openTerminal } from '../src/app/cli/terminal.ts'
+import { readTrajectory } from '../src/features/trajectories/read-trajectory.ts'
 import { type Environment, readConfig } from '../src/infra/config/config.ts'
 import { toPackagePath } from '../src/infra/lib/package-path.ts'
 import { createScrubber } from '../src/infra/secrets/scrubber.ts'
@@ -125,11 +126,12 @@ const followWriting = async (
   gateway: LocalGateway,
   { out, signal }: { out: NodeJS.WritableStream; signal: AbortSignal },
 ): Promise<number> => {
-  transcript.follow(async () => (await gateway.trajectory(run.id))?.text ?? '')
+  const read = () => readTrajectory(gateway.runs, gateway.graph, run.id)
+  transcript.follow(async () => (await read())?.text ?? '')
   for await (const event of events(signal)) {
     if (event.event !== 'done') continue
     await transcript.catchUp()
-    const { text = '', origin = '' } = (await gateway.trajectory(run.id)) ?? {}
+    const { text = '', origin = '' } = (await read()) ?? {}
     out.write(`\n\ntrajectory (${origin}), as mason trajectory prints it:\n\n${text}\n\n`)
     return event.data.status === 'completed' ? exitCodes.done : exitCodes.failed
   }

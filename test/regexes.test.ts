@@ -10,11 +10,11 @@ const examples: Readonly<Record<string, readonly RegExp[]>> = {
   "app/cli/doctor/queue.ts new RegExp(`^${name}:(\\\\S+)`, 'm')": [/^redis_version:(\S+)/m],
   "app/cli/renderer.ts new RegExp(`.{1,${width}}`, 'gu')": [/.{1,80}/gu],
   'graph/text-streaming.ts new RegExp(`"${field}"\\\\s*:\\\\s*"`)': [/"answer"\s*:\s*"/],
-  "offline-model/conditions.ts new RegExp(whole, 'iu')": [
+  "features/offline-model/conditions.ts new RegExp(whole, 'iu')": [
     /(?<![\p{L}\p{N}])new york(?![\p{L}\p{N}])/iu,
     /完成/iu,
   ],
-  "offline-model/conditions.ts new RegExp(`(?:${pattern})\\\\s*${figure}`, 'i')": [
+  "features/offline-model/conditions.ts new RegExp(`(?:${pattern})\\\\s*${figure}`, 'i')": [
     /(?:>=|≥|\bat least|至少)\s*[$€£¥]?\s?(-?\d[\d,]*(?:\.\d+)?)(?![\d/年月-])/i,
   ],
   "app/http/plumbing/error-responses.ts new RegExp(`^${escaped.replace(/:[A-Za-z0-9_]+/g, '[^/]+').replace(/\\*/g, '.*')}/?$`)":

@@ -5,7 +5,6 @@ import type { ConsoleSessions } from '../accounts/console-sessions.ts'
 import type { Operators } from '../accounts/operators.ts'
 import type { Tokens } from '../accounts/tokens.ts'
 import type { UserAccounts } from '../accounts/users.ts'
-import type { Trajectory } from '../dialogue/trajectory.ts'
 import type { BulkJobs } from '../engine/runs/bulk-jobs.ts'
 import type { BusinessRuns } from '../engine/runs/business-runs.ts'
 import type { InputFilter } from '../engine/runs/input-queries.ts'
@@ -70,10 +69,6 @@ export type BusinessApi = BusinessRuns & {
   exists(source: { run_id: string } | { session_id: string }): Promise<boolean>
   /** An action on many runs: a list of them is made, and workers go through it once it is confirmed. */
   bulk: BulkJobs
-  /** The state up to the run's turn; large results inlined unless `inline` is false. Null: no such run. */
-  state(runId: string, inline: boolean): Promise<RuntimeState | null>
-  /** The turn of a run in the language of the dialogue, as far as it has come. Null: no such run. */
-  trajectory(runId: string): Promise<Trajectory | null>
   /** Files that are uploaded before a run names them by `file_id`. */
   files: Uploads
   /** The questions that runs have asked people, the latest first. */

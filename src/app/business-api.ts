@@ -1,7 +1,6 @@
 import type { BudgetChecks } from '../accounts/budget-checks.ts'
 import { ensureBusiness } from '../accounts/businesses.ts'
 import type { Quotas } from '../accounts/quotas.ts'
-import { renderTrajectory } from '../dialogue/trajectory.ts'
 import { streamRunEvents, waitForRun } from '../engine/events/event-stream.ts'
 import type { Feed } from '../engine/events/feed.ts'
 import { createPoller, type EventScope, type PollPermits } from '../engine/events/polling.ts'
@@ -155,17 +154,6 @@ export const createBusinessApi = (
       database.asBusiness(businessId, (sql) => readBlob(sql, { tenant: businessId, run_id: runId }, hash)),
     )
 
-  /** A run and the state up to its turn; null: no such run. */
-  const readState = async (runId: string, inline: boolean) => {
-    const found = await database.asBusiness(businessId, async (sql) => {
-      const run = await readRun(sql, businessId, runId)
-      return run && { run, rows: await readActionRows(sql, businessId, run.session_id, run.turn) }
-    })
-    if (!found) return null
-    const state = foldActions(found.rows)
-    return { run: found.run, state: inline ? await inlineBlobsOf(runId, state) : state }
-  }
-
   const findScope = async (
     source: { run_id: string } | { session_id: string },
   ): Promise<EventScope | null> => {
@@ -262,13 +250,14 @@ export const createBusinessApi = (
       return ended ?? readExistingRun(id)
     },
     exists: async (source) => (await findScope(source)) !== null,
-    state: async (runId, inline) => (await readState(runId, inline))?.state ?? null,
-    async trajectory(runId) {
-      const found = await readState(runId, true)
-      if (!found) return null
-      const { state, run } = found
-      const serverOf = (tool: string) => graph.tool(tool)?.server
-      return renderTrajectory(state.action_history[run.turn - 1] ?? [], { serverOf, answer: run.answer })
+    async state(runId, inline) {
+      const rows = await database.asBusiness(businessId, async (sql) => {
+        const run = await readRun(sql, businessId, runId)
+        return run && readActionRows(sql, businessId, run.session_id, run.turn)
+      })
+      if (!rows) return null
+      const state = foldActions(rows)
+      return inline ? inlineBlobsOf(runId, state) : state
     },
     blob: (runId, hash) => openBlob(queryAsBusiness, { tenant: businessId, run_id: runId }, hash),
     async cancel(runId, reason) {

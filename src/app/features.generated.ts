@@ -40,6 +40,13 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
+    folder: 'src/features/offline-model',
+    files: {
+      'feature.ts': () => import('../features/offline-model/feature.ts'),
+      'in-process-model.service.ts': () => import('../features/offline-model/in-process-model.service.ts'),
+    },
+  },
+  {
     folder: 'src/features/openai-endpoint',
     files: {
       'chat.routes.ts': () => import('../features/openai-endpoint/chat.routes.ts'),
@@ -116,6 +123,14 @@ export const featureSources: readonly FeatureSource[] = [
       'get-payment-methods.tool.ts': () => import('../features/shopping/get-payment-methods.tool.ts'),
       'get-shipping-address.tool.ts': () => import('../features/shopping/get-shipping-address.tool.ts'),
       'update-cart.tool.ts': () => import('../features/shopping/update-cart.tool.ts'),
+    },
+  },
+  {
+    folder: 'src/features/trajectories',
+    files: {
+      'feature.ts': () => import('../features/trajectories/feature.ts'),
+      'trajectories.routes.ts': () => import('../features/trajectories/trajectories.routes.ts'),
+      'trajectory.command.ts': () => import('../features/trajectories/trajectory.command.ts'),
     },
   },
   {

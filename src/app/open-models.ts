@@ -25,6 +25,7 @@ import {
 import { createRunCostReader } from '../models/metering/cost.ts'
 import { createMeter } from '../models/metering/meter.ts'
 import type { ModelCaller, RegistryView, ResponseReader } from '../models/ports/model-ports.ts'
+import { withInProcessModel } from '../models/providers/in-process-model.ts'
 import { createOpenAIProvider } from '../models/providers/openai/openai-provider.ts'
 import { openHttpProvider } from '../models/providers/template/template-provider.ts'
 import { openRegistry } from '../models/registry/live-registry.ts'
@@ -38,7 +39,7 @@ import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Tracer } from '../state/ports/tracer.ts'
 import type { Scenario, Scenarios } from '../state/scenario.ts'
-import { offlineEntry, withOfflineModel } from './offline-model.ts'
+import { findInProcessModel } from './find-in-process-model.ts'
 
 const listScenarios = memoizeByObject((rows: ReadonlyMap<string, Scenario>): readonly Scenario[] => [
   ...rows.values(),
@@ -74,11 +75,12 @@ type ModelLayerParts = {
 export const openModels = async (parts: ModelLayerParts) => {
   const { config, database, hints, clock, log, scrubber, closers, retryDelays } = parts
   const masterKeys = await openMasterKeys(config, (secret) => scrubber.add(secret))
+  const inProcess = await findInProcessModel(config)
   const registry = await openRegistry({
     database,
     masterKeys,
     openai: config.openai,
-    builtIn: { ...offlineEntry, dialect: config.offlineDialect },
+    builtIn: inProcess?.entry,
     formats: builtInFormats(),
     onSecret: (secret) => scrubber.add(secret),
     hints,
@@ -103,8 +105,7 @@ export const openModels = async (parts: ModelLayerParts) => {
     log,
   })
   const providers = {
-    // without settings of a server the offline model serves
-    openai: config.openai === null ? withOfflineModel(openai) : openai,
+    openai: inProcess ? withInProcessModel(openai, inProcess) : openai,
     http: openHttpProvider({ egress, clock, compile: readerOf }),
   }
   const redact = (text: string): string => scrubber.text(text)

@@ -63,6 +63,7 @@ export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
     provide(core.budgetCheckRef, parts.checkBudgets),
     provide(core.serverAddressRef, parts.address),
     provide(core.businessRunsRef, parts.runsOf),
+    provide(core.graphRef, parts.graph),
     provide(core.jobPollRef, async (refId) => void (await pollJobNow(parts.database, refId))),
     provide(core.runSubmissionRef, {
       async check(businessId, request) {

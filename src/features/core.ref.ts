@@ -3,6 +3,7 @@ import type { Admission } from '../engine/runs/admission.ts'
 import type { BusinessRuns } from '../engine/runs/business-runs.ts'
 import type { SecretAnswers } from '../engine/runs/secret-answers.ts'
 import type { CheckWebhookAddress } from '../engine/runs/webhook-address.ts'
+import type { GraphInfo } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { Database } from '../infra/database/database.ts'
 import type { Egress } from '../infra/egress/egress-port.ts'
@@ -11,6 +12,7 @@ import type { Queues } from '../infra/queue/queues.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
+import type { InProcessModel } from '../models/providers/in-process-model.ts'
 import type { Agents } from '../state/ports/agents.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
@@ -50,6 +52,9 @@ export const modelGatewayRef = defineRef<Pick<ModelGateway, 'ask' | 'list'>>('co
 /** Counts what is about to start; throws `budget_exhausted` (detail.retry_after_s). Runs are checked by `submit`. */
 export const budgetCheckRef = defineRef<(spender: Spender) => Promise<void>>('core.budget-check')
 
+/** A feature provides it, for processes whose settings name no model. It is found before all other services, so it needs `configRef` alone. */
+export const inProcessModelRef = defineRef<InProcessModel>('core.in-process-model')
+
 /** Runs on behalf of a business. */
 export type RunSubmission = {
   /** Throws `invalid_request` for a request that could not be submitted now. */
@@ -62,6 +67,8 @@ export const runSubmissionRef = defineRef<RunSubmission>('core.run-submission')
 
 /** The runs of a business, for a feature that serves them by a protocol of its own. */
 export const businessRunsRef = defineRef<(businessId: string) => BusinessRuns>('core.business-runs')
+/** The nodes and tools of this process, once its services have started. */
+export const graphRef = defineRef<() => Pick<GraphInfo, 'tool'>>('core.graph')
 /** Has the waits for a job of this name polled at once; the same for a name that nothing waits for. */
 export const jobPollRef = defineRef<(refId: string) => Promise<void>>('core.job-poll')
 

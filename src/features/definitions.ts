@@ -192,6 +192,8 @@ export type CommandTools = {
       ): Promise<unknown>
       /** Prints lines, without secrets. */
       print(text: string): void
+      /** Prints what a GET answers as it is, without secrets, ended by a newline on a terminal alone. */
+      printBody(path: string, query: Readonly<Record<string, string | undefined>>): Promise<void>
     }) => Promise<void>,
   ): Promise<void>
   /** Adds `--url` and `--token`, which choose the server. */

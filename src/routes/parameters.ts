@@ -180,11 +180,6 @@ export const sessionStateQuery = stateQuery.extend({
     .optional(),
 })
 
-/** Of a trajectory. */
-export const trajectoryQuery = businessQuery.extend({
-  format: z.enum(['xml']).describe('`xml`: the language of the dialogue').default('xml'),
-})
-
 /** The position after which a stream starts. */
 export const eventsQuery = businessQuery.extend({ after: afterSchema.describe(position).optional() })
 /** The position at which a client reconnects. */

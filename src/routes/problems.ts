@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type ErrorCode, isMasonError } from '../state/errors.ts'
+import { type ErrorCode, isMasonError, MasonError } from '../state/errors.ts'
 import { omitUndefined } from './parameters.ts'
 
 /** Every code that is sent, with its status and title. Any other code is sent as `internal`. */
@@ -170,4 +170,9 @@ const readFastifyStatus = (error: unknown): number | null => {
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
   const isOfFastify = typeof code === 'string' && code.startsWith('FST_') && typeof statusCode === 'number'
   return isOfFastify && statusCode >= 400 && statusCode < 500 ? statusCode : null
+}
+
+/** Throws the `not_found` of a run that does not exist or belongs to another business: callers cannot tell which. */
+export const throwNoSuchRun = (id: string): never => {
+  throw new MasonError('not_found', `there is no run "${id}"`, { remedy: 'GET /v1/runs lists the runs' })
 }

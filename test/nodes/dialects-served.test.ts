@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { renderTrajectory } from '../../src/dialogue/trajectory.ts'
+import { renderTrajectory } from '../../src/features/trajectories/trajectory.ts'
 import { openEgress } from '../../src/infra/egress/egress.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { createModelGateway } from '../../src/models/call/model-gateway.ts'

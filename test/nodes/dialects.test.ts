@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { renderTrajectory } from '../../src/dialogue/trajectory.ts'
+import { renderTrajectory } from '../../src/features/trajectories/trajectory.ts'
 import type { Graph } from '../../src/graph/build.ts'
 import { checkProgress } from '../../src/graph/progress.ts'
 import { MasonError } from '../../src/state/errors.ts'

@@ -23,6 +23,7 @@ export type World = {
   api: ReturnType<TestRuntime['of']>
   admin: TestRuntime['admin']
   features: TestRuntime['features']
+  graph: TestRuntime['graph']
   /** `leaseMs`: that of its runs, in place of the world's. */
   startWorker(
     options?: Pick<WorkerTask, 'concurrency' | 'dialect' | 'diesAfter' | 'diesInBulkAt'> & {
@@ -75,6 +76,7 @@ export const useWorld = (leaseMs = 30_000): World => {
     world.api = runtime.of('default')
     world.admin = runtime.admin
     world.features = runtime.features
+    world.graph = runtime.graph
   })
   afterEach(async () => {
     await processes.end()

@@ -1,6 +1,7 @@
 // asserts: invariants
 
 import { describe, expect, test } from 'vitest'
+import { readTrajectory } from '../../src/features/trajectories/read-trajectory.ts'
 import { dialogueExamples, repliesOf } from '../support/dialogue-examples.ts'
 import { serversMissing, type WorkerProcess } from '../support/processes.ts'
 import { calling, say } from '../support/script.ts'
@@ -165,7 +166,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), (
       expect(deaths).toBeGreaterThan(3)
       for (const [at, runId] of runs.entries()) {
         expect((await world.finish(runId)).run).toMatchObject({ status: 'completed', error: null })
-        expect((await api.trajectory(runId))?.text).toBe(examples[at]?.[1])
+        expect((await readTrajectory(api, world.graph, runId))?.text).toBe(examples[at]?.[1])
       }
     },
   )

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { BusinessApi, Runtime } from '../../src/app/api.ts'
 import { featureSources } from '../../src/app/features.generated.ts'
-import { budgetCheckRef, modelGatewayRef } from '../../src/features/core.ref.ts'
+import { budgetCheckRef, businessRunsRef, graphRef, modelGatewayRef } from '../../src/features/core.ref.ts'
 import { addFeatureRoutes } from '../../src/features/load-features.ts'
 import type { AuditEntry } from '../../src/infra/database/audited-database.ts'
 import type { HealthReport } from '../../src/infra/telemetry/health-report.ts'
@@ -94,6 +94,8 @@ export const createFakeRuntime = (): FakeRuntime => {
       list: (...args: Parameters<ModelGateway['list']>) => fake.runtime.modelService.list(...args),
     },
     [budgetCheckRef.id]: async () => undefined,
+    [businessRunsRef.id]: (business: string) => fake.runtime.of(business),
+    [graphRef.id]: () => fake.runtime.graph,
   }
   const fake: FakeRuntime = {
     tokens: new Map(),
@@ -186,7 +188,6 @@ export const createFakeRuntime = (): FakeRuntime => {
       },
       countRuns: async () => 0,
       bulk: {} as BusinessApi['bulk'],
-      trajectory: async (id) => (find(id) ? { text: '', origin: 'rendered' } : null),
       async runs(filter) {
         note('runs', filter)
         return {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { offlineEntry } from '../../src/app/offline-model.ts'
+import { offlineEntry } from '../../src/features/offline-model/offline-provider.ts'
 import type { Config } from '../../src/infra/config/config.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'

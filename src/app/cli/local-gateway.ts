@@ -1,3 +1,5 @@
+import type { BusinessRuns } from '../../engine/runs/business-runs.ts'
+import type { GraphInfo } from '../../graph/definitions.ts'
 import type { Config } from '../../infra/config/config.ts'
 import { createScrubber, type Scrubber } from '../../infra/secrets/scrubber.ts'
 import { isMasonError } from '../../state/errors.ts'
@@ -7,10 +9,8 @@ import type { RuntimeOptions } from '../open-runtime.ts'
 import { resolveCommandName } from './command-name.ts'
 import { type RunGateway, withLockRemedy } from './gateway.ts'
 
-/** A runtime in this process, which also knows the turn of a run in the language of the dialogue, as far as it has come. */
-export type LocalGateway = RunGateway & {
-  trajectory(runId: string): Promise<{ text: string; origin: string } | null>
-}
+/** A runtime in this process, with its graph and the runs of its business. */
+export type LocalGateway = RunGateway & { runs: BusinessRuns; graph: GraphInfo }
 
 /** A runtime in this process, with a worker. */
 export const openLocalGateway = async (
@@ -47,7 +47,8 @@ export const openLocalGateway = async (
       `${resolveCommandName()} serve, then POST /v1/runs/${runId}/input {"request_id": "${requestId}", "answer": …}`,
     formatContinueCommand: (sessionId, userId) =>
       `${resolveCommandName()} run --session ${sessionId} --user ${userId} "…"`,
-    trajectory: (runId) => api.trajectory(runId),
+    runs: api,
+    graph: runtime.graph,
     close: () => runtime.close(10_000),
   }
 }

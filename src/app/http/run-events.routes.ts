@@ -7,11 +7,11 @@ import {
   runParams,
   sessionParams,
 } from '../../routes/parameters.ts'
+import { throwNoSuchRun } from '../../routes/problems.ts'
 import { type App, createDocs } from '../../routes/route.ts'
 import { runChangeSchema, runEventSchema } from '../../state/run-view.ts'
 import type { ServerContext } from './plumbing/server-context.ts'
 import { sendEvents } from './plumbing/sse.ts'
-import { throwNoSuchRun } from './runs.routes.ts'
 import { throwNoSuchSession } from './sessions.routes.ts'
 
 const description = `Server-sent events. The current snapshots come first, then every action after the requested position,

@@ -10,9 +10,8 @@ import {
   runsQuery,
   stateQuery,
   submitHeaders,
-  trajectoryQuery,
 } from '../../routes/parameters.ts'
-import { HttpError, type ProblemCode } from '../../routes/problems.ts'
+import { HttpError, type ProblemCode, throwNoSuchRun } from '../../routes/problems.ts'
 import { type App, createDocs, type RouteDoc, respondsWith } from '../../routes/route.ts'
 import { openDeadline } from '../../state/deadline.ts'
 import { MasonError } from '../../state/errors.ts'
@@ -78,11 +77,6 @@ const runPageSchema = pageSchema(runViewSchema).extend({
     .optional(),
   count_capped: z.boolean().describe('Whether there are more than `count`').optional(),
 })
-
-/** Throws the `not_found` of a run that does not exist or belongs to another business: callers cannot tell which. */
-export const throwNoSuchRun = (id: string): never => {
-  throw new MasonError('not_found', `there is no run "${id}"`, { remedy: 'GET /v1/runs lists the runs' })
-}
 
 /** Runs: submit, wait, list, get, cancel, answer input requests, read state and blobs. */
 export const runsRoutes = (app: App, { open, runtime }: ServerContext): void => {
@@ -234,31 +228,6 @@ export const runsRoutes = (app: App, { open, runtime }: ServerContext): void => 
     }),
     handler: async ({ business, params: { id }, query: { inline } }) =>
       (await business.state(id, inline)) ?? throwNoSuchRun(id),
-  })
-
-  app.get('/v1/runs/:id/trajectory', {
-    schema: { params: runParams, querystring: trajectoryQuery },
-    config: describe('read', 'getRunTrajectory', "The run's turn as text: thoughts, calls, results, answer", {
-      description: 'In the language of the dialogue, as far as the run has come; no newline ends it.',
-      responses: {
-        200: {
-          description: 'The trajectory',
-          type: 'text/plain',
-          headers: {
-            'x-mason-trajectory':
-              '`written` by the model in this language, `rendered` from its native calls, or `mixed`: both in turn',
-          },
-        },
-      },
-    }),
-    handler: async ({ business, params: { id } }, reply) => {
-      const { text, origin } = (await business.trajectory(id)) ?? throwNoSuchRun(id)
-      return reply
-        .header('x-mason-trajectory', origin)
-        .header('x-content-type-options', 'nosniff')
-        .type('text/plain; charset=utf-8')
-        .send(text)
-    },
   })
 
   app.get('/v1/runs/:id/blobs/:sha256', {

@@ -2,7 +2,7 @@ import type { BlobContent } from '../../infra/blobs/blob-content.ts'
 import type { RunEntry } from '../../state/ports/tracer.ts'
 import type { JobData } from '../../state/run-request.ts'
 import type { RunEvent, RunPage, RunStatus, RunView } from '../../state/run-view.ts'
-import type { Json } from '../../state/runtime-state.ts'
+import type { Json, RuntimeState } from '../../state/runtime-state.ts'
 import type { RunFilter } from './run-queries.ts'
 
 /** What a caller does with the runs of one business, by whatever protocol. Errors are MasonError; its code says which. */
@@ -21,6 +21,8 @@ export type BusinessRuns = {
   runs(filter: Omit<RunFilter, 'edge'> & { count?: boolean }): Promise<RunPage>
   /** How many runs there are of these. @internal */
   countRuns(filter: { user_id?: string; session_id?: string; status?: RunStatus }): Promise<number>
+  /** The state up to the run's turn; large results inlined unless `inline` is false. Null: no such run. */
+  state(runId: string, inline: boolean): Promise<RuntimeState | null>
   /** Null: no such run, or its session holds no such blob. */
   blob(runId: string, sha256: string): Promise<BlobContent | null>
   /** `run_ended` for completed or failed ones; repeating it is fine. */

@@ -33,7 +33,7 @@ export type RegistryViewOptions = {
   masterKeys: MasterKeys
   openai: Config['openai']
   /** Used when `openai` is null. */
-  builtIn?: BuiltInModel
+  builtIn?: BuiltInModel | undefined
   /** Receives every opened secret, so that logs can redact it. */
   onSecret(secret: string): void
 }

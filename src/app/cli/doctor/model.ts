@@ -2,6 +2,7 @@ import { safeParse } from 'secure-json-parse'
 import { z } from 'zod'
 import type { Config } from '../../../infra/config/config.ts'
 import { openDeadline } from '../../../state/deadline.ts'
+import { findInProcessModel } from '../../find-in-process-model.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
 
 const responseTimeoutMs = 5_000
@@ -9,8 +10,11 @@ const responseTimeoutMs = 5_000
 const listSchema = z.object({ data: z.array(z.object({ id: z.string() })) })
 
 /** Whether the model server responds and accepts the key. Requests its list of models, which costs nothing. */
-export const checkModel: DoctorCheck = async ({ openai, database }, signal) => {
+export const checkModel: DoctorCheck = async (config, signal) => {
+  const { openai, database } = config
   if (openai === null && database.kind === 'postgres') return [pass('none in the settings')]
+  if (openai === null && !(await findInProcessModel(config)))
+    return [pass('none', 'set OPENAI_API_KEY or OPENAI_BASE_URL, or add a model: mason models add')]
   if (openai === null)
     return [pass('built-in offline model: rules, no AI (neither OPENAI_API_KEY nor OPENAI_BASE_URL is set)')]
   const base = openai.baseUrl ?? 'https://api.openai.com/v1'

@@ -6,7 +6,7 @@ import type { KeyEntry, ModelEntry, RegistryView } from '../../../models/ports/m
 import { readRegistryRows } from '../../../models/registry/registry-rows.ts'
 import { createRegistryViewBuilder } from '../../../models/registry/registry-view.ts'
 import { createCandidateOrders, followsRules } from '../../../models/routing/candidate-order.ts'
-import { offlineEntry } from '../../offline-model.ts'
+import { findInProcessModel } from '../../find-in-process-model.ts'
 import { formatPlural, toOneLine } from '../terminal.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
 import { hasDatabase, withUnmigratedDatabase } from './database.ts'
@@ -28,7 +28,8 @@ export const checkRegistry: DoctorCheck = async (config) => {
   const scrubber = createScrubber()
   const findings = await withUnmigratedDatabase(config, async (database) => {
     const masterKeys = await openMasterKeys(config, (secret) => scrubber.add(secret))
-    const parts = { masterKeys, openai: config.openai, builtIn: offlineEntry }
+    const builtIn = (await findInProcessModel(config))?.entry
+    const parts = { masterKeys, openai: config.openai, builtIn }
     const rows = await readRegistryRows(database)
     const view = createRegistryViewBuilder({ ...parts, onSecret: (secret) => scrubber.add(secret) })(rows)
     const { rows: unhealthy } = await database.query<UnhealthyKey>(unhealthyKeysQuery)

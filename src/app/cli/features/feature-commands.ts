@@ -16,8 +16,14 @@ const createTools = (start: StartCommand, startAlone: StartAlone): CommandTools 
   formatTable,
   withAdmin: (flags, work) =>
     start((env, scrubber) =>
-      withAdminClient(flags, env, scrubber, async ({ call }) => {
-        await work({ call, print: (text) => process.stdout.write(`${scrubber.text(text)}\n`) })
+      withAdminClient(flags, env, scrubber, async ({ call, text }) => {
+        const write = (content: string, end: string) => process.stdout.write(scrubber.text(content) + end)
+        await work({
+          call,
+          print: (lines) => void write(lines, '\n'),
+          printBody: async (...request) =>
+            void write(await text(...request), process.stdout.isTTY ? '\n' : ''),
+        })
         return exitCodes.done
       }),
     ),

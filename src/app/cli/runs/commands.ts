@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { addTargetOptions, type StartCommand } from '../models/commands.ts'
-import type { ListRunsFlags, RunsCommand, RunTarget, TrajectoryFlags } from './manage-runs.ts'
+import type { ListRunsFlags, RunsCommand, RunTarget } from './manage-runs.ts'
 
-/** Adds `mason runs` with its subcommands, and `mason trajectory`. */
+/** Adds `mason runs` with its subcommands. */
 export const addRunsCommands = (program: Command, start: StartCommand): void => {
   const runs = program.command('runs').description('list, show, answer, cancel and retry runs')
   const add = (usage: string, description: string): Command =>
@@ -36,13 +36,6 @@ export const addRunsCommands = (program: Command, start: StartCommand): void => 
     .option('--reason <text>', 'why')
     .action((id: string, flags: RunTarget & { reason?: string }) =>
       run(flags, async () => (await load()).sendCancel(id, flags.reason)),
-    )
-  addTargetOptions(program.command('trajectory <run>'))
-    .description('print what a run thought, called, got back and answered')
-    .option('--business <id>', 'business of the run (with an admin token; absent: default)')
-    .option('--format <format>', 'xml, the language of the dialogue', 'xml')
-    .action((id: string, flags: TrajectoryFlags) =>
-      start(async (env, scrubber) => (await load()).printTrajectory(id, flags, env, scrubber)),
     )
   add('retry <run>', "submit a failed run again, as its session's next turn").action(
     (id: string, flags: RunTarget) => run(flags, async () => (await load()).sendRetry(id)),

@@ -15,9 +15,6 @@ export type RunTarget = AdminTarget & { business?: string; json?: boolean }
 /** The options of `mason runs list`. */
 export type ListRunsFlags = RunTarget & { status?: string; user?: string; session?: string; limit: string }
 
-/** The options of `mason trajectory`. */
-export type TrajectoryFlags = AdminTarget & { business?: string; format?: string }
-
 /** A value, and the text that shows it to a person. */
 type Output = { value: unknown; text: string }
 /** Calls of the API on behalf of one business. */
@@ -44,19 +41,6 @@ export const runRunsCommand = (
     })
     const printed = flags.json ? JSON.stringify(value, null, 2) : text
     process.stdout.write(`${scrubber.text(printed)}\n`)
-    return exitCodes.done
-  })
-
-/** `mason trajectory`: the bytes as they are, ended by a newline on a terminal alone. */
-export const printTrajectory = (
-  id: string,
-  { business, format, ...target }: TrajectoryFlags,
-  env: Environment,
-  scrubber: Scrubber,
-): Promise<number> =>
-  withAdminClient(target, env, scrubber, async ({ text }) => {
-    const trajectory = await text(toPath(id, '/trajectory'), { business_id: business, format })
-    process.stdout.write(scrubber.text(trajectory) + (process.stdout.isTTY ? '\n' : ''))
     return exitCodes.done
   })
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { promptText } from '../../src/context/sections.ts'
-import { readReply } from '../../src/dialogue/reply.ts'
-import { answerInWriting, answerOffline } from '../../src/offline-model/offline-model.ts'
-import type { ModelMessage } from '../../src/state/ports/model-messages.ts'
+import { promptText } from '../../../src/context/sections.ts'
+import { readReply } from '../../../src/dialogue/reply.ts'
+import { answerInWriting, answerOffline } from '../../../src/features/offline-model/offline-model.ts'
+import type { ModelMessage } from '../../../src/state/ports/model-messages.ts'
 import { partsFor, toolsNamed } from './play.ts'
 
 const instructions = 'A call: <server><tool>body</tool></server>\n<mason_server><calculate>: computes'

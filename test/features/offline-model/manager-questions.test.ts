@@ -4,7 +4,7 @@ import { play } from './play.ts'
 
 /** 60 questions of a manager over the table of the README: each figure is computed here from its rows, apart from any SQL. */
 
-const file = new URL('../../examples/data/orders.csv', import.meta.url)
+const file = new URL('../../../examples/data/orders.csv', import.meta.url)
 type Order = Record<'id' | 'date' | 'customer' | 'region' | 'product' | 'status', string> & {
   quantity: number
   price: number

@@ -1,8 +1,8 @@
-import { titles } from '../context/sections.ts'
-import type { ModelMessage, ToolCallRequest } from '../state/ports/model-messages.ts'
-import type { ModelRequest } from '../state/ports/models.ts'
-import { unfenced } from '../state/provenance.ts'
-import type { Json } from '../state/runtime-state.ts'
+import { titles } from '../../context/sections.ts'
+import type { ModelMessage, ToolCallRequest } from '../../state/ports/model-messages.ts'
+import type { ModelRequest } from '../../state/ports/models.ts'
+import { unfenced } from '../../state/provenance.ts'
+import type { Json } from '../../state/runtime-state.ts'
 
 /** What the offline model is asked: a request of a role, whose prompt it reads by its parts. */
 export type OfflineRequest = Pick<ModelRequest, 'role' | 'parts' | 'tools' | 'schema'> & {

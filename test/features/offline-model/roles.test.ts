@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { part, promptText, titles } from '../../src/context/sections.ts'
-import { answerOffline } from '../../src/offline-model/offline-model.ts'
-import type { ModelMessage } from '../../src/state/ports/model-messages.ts'
-import type { ModelRole } from '../../src/state/ports/models.ts'
-import type { PromptPart } from '../../src/state/prompt-part.ts'
-import { ownText, userWords } from '../../src/state/provenance.ts'
+import { part, promptText, titles } from '../../../src/context/sections.ts'
+import { answerOffline } from '../../../src/features/offline-model/offline-model.ts'
+import type { ModelMessage } from '../../../src/state/ports/model-messages.ts'
+import type { ModelRole } from '../../../src/state/ports/models.ts'
+import type { PromptPart } from '../../../src/state/prompt-part.ts'
+import { ownText, userWords } from '../../../src/state/provenance.ts'
 import { partsFor, play, toolsNamed } from './play.ts'
 
 const text = { type: 'string' }

@@ -1,4 +1,4 @@
-import type { TextLanguage } from '../state/text/text-language.ts'
+import type { TextLanguage } from '../../state/text/text-language.ts'
 
 /** The vocabulary of questions in English and Chinese: stems, words that mean the same, and what is asked for. */
 

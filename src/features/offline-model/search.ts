@@ -1,4 +1,4 @@
-import type { TextLanguage } from '../state/text/text-language.ts'
+import type { TextLanguage } from '../../state/text/text-language.ts'
 import type { Finding } from './answers.ts'
 import { isFailure, type ToolUse, useTool } from './request.ts'
 import { contentWords, escapePattern, hasHan, stem, stemsOf } from './words.ts'

@@ -1,6 +1,6 @@
-import { readReply } from '../dialogue/reply.ts'
-import { type DialoguePart, writeDialogue } from '../dialogue/write.ts'
-import type { ModelMessage } from '../state/ports/model-messages.ts'
+import { readReply } from '../../dialogue/reply.ts'
+import { type DialoguePart, writeDialogue } from '../../dialogue/write.ts'
+import type { ModelMessage } from '../../state/ports/model-messages.ts'
 import type { OfflineReply, OfflineRequest } from './request.ts'
 
 /** The same decisions, written in the language of the dialogue. */

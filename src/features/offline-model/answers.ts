@@ -1,5 +1,5 @@
-import type { Json } from '../state/runtime-state.ts'
-import type { TextLanguage } from '../state/text/text-language.ts'
+import type { Json } from '../../state/runtime-state.ts'
+import type { TextLanguage } from '../../state/text/text-language.ts'
 import type { Aggregate, Query } from './sql-question.ts'
 import type { Row, Rows } from './tables.ts'
 

@@ -1,4 +1,4 @@
-import { titles } from '../context/sections.ts'
+import { titles } from '../../context/sections.ts'
 import { type OfflineRequest, partText } from './request.ts'
 
 /** A column as SQL names it and as people do. */

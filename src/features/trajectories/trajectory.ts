@@ -1,8 +1,8 @@
-import { listRounds, type PlanRound } from '../context/rounds.ts'
-import type { Json } from '../state/runtime-state.ts'
-import type { ReadonlyAction } from '../state/turn.ts'
-import { renderCalls, renderPutBack } from './results.ts'
-import { type DialoguePart, writeDialogue } from './write.ts'
+import { listRounds, type PlanRound } from '../../context/rounds.ts'
+import { renderCalls, renderPutBack } from '../../dialogue/results.ts'
+import { type DialoguePart, writeDialogue } from '../../dialogue/write.ts'
+import type { Json } from '../../state/runtime-state.ts'
+import type { ReadonlyAction } from '../../state/turn.ts'
 
 /** How a run is rendered: the server of a tool, and the answer that the user got, null while there is none. */
 export type TrajectoryOptions = { serverOf(tool: string): string | undefined; answer: string | null }

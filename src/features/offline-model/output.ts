@@ -1,6 +1,6 @@
-import { readRequestedForm } from '../context/requested-form.ts'
-import { titles } from '../context/sections.ts'
-import type { Json } from '../state/runtime-state.ts'
+import { readRequestedForm } from '../../context/requested-form.ts'
+import { titles } from '../../context/sections.ts'
+import type { Json } from '../../state/runtime-state.ts'
 import { type Finding, toJson } from './answers.ts'
 import { type OfflineRequest, partText, promptOf } from './request.ts'
 

@@ -1,5 +1,5 @@
-import { titles } from '../context/sections.ts'
-import type { TextLanguage } from '../state/text/text-language.ts'
+import { titles } from '../../context/sections.ts'
+import type { TextLanguage } from '../../state/text/text-language.ts'
 import type { Finding } from './answers.ts'
 import { linesOf, type OfflineRequest, partText } from './request.ts'
 import { contentWords, hasHan, stem, stemsOf } from './words.ts'

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { renderTrajectory, type Trajectory } from '../../src/dialogue/trajectory.ts'
-import { toResultText, withoutTags, writeDialogue } from '../../src/dialogue/write.ts'
-import type { ActionBody, Json } from '../../src/state/runtime-state.ts'
-import { answer, body, type Called, plan, stateOf } from '../support/actions.ts'
+import { toResultText, withoutTags, writeDialogue } from '../../../src/dialogue/write.ts'
+import { renderTrajectory, type Trajectory } from '../../../src/features/trajectories/trajectory.ts'
+import type { ActionBody, Json } from '../../../src/state/runtime-state.ts'
+import { answer, body, type Called, plan, stateOf } from '../../support/actions.ts'
 
 const servers: Record<string, string> = { read_file: 'search_tool_server' }
 const render = (bodies: ActionBody[], finalAnswer: string | null = null): string =>
