@@ -160,6 +160,24 @@ export const claimMutants: readonly Mutant[] = [
     ),
   },
   {
+    name: 'a claim follows where runs of a business were held up',
+    file: 'src/engine/worker/worker.ts',
+    edits: [{ from: 'if (waits.size > 0) pollIn(Math.min(...waits.values()))', to: '' }],
+    why: 'runs whose wake-ups were passed on or dropped wait for the reconciler',
+    caughtBy: relay(
+      'a worker beside a flood claims the runs of a business that it held up, without another wake-up and while none has ended',
+    ),
+  },
+  {
+    name: 'a wake-up of a business whose begun runs wait asks nothing',
+    file: 'src/engine/worker/worker.ts',
+    edits: [{ from: 'if (woken && listDelayed().has(woken.tenant)) return null', to: '' }],
+    why: 'a worker that is busy with one business spends permits and claims on finding nothing',
+    caughtBy: relay(
+      'a worker beside a flood asks the database nothing at a wake-up of a business whose begun runs wait for permits, and claims once they work',
+    ),
+  },
+  {
     name: 'the tries of a row fence learning',
     file: queue,
     edits: [{ after: 'DELETE FROM distillations d USING', from: ' AND d.tries = c.tries', to: '' }],

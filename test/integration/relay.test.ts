@@ -1,6 +1,7 @@
 // asserts: invariants
 
-import { afterEach, describe, expect } from 'vitest'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { afterEach, describe, expect, onTestFinished, vi } from 'vitest'
 import { openFeed } from '../../src/engine/events/feed.ts'
 import { reconcileRuns, relayWakeUps } from '../../src/engine/runs/relay.ts'
 import { failPoisonedRun, handBackRun } from '../../src/engine/runs/release.ts'
@@ -22,6 +23,7 @@ import { deferred } from '../support/deferred.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import { test } from '../support/integration-test.ts'
 import { checkInvariants } from '../support/invariants.ts'
+import { noOpModels } from '../support/no-op-models.ts'
 import { callTool, graphWith } from '../support/parts.ts'
 import {
   claim,
@@ -281,9 +283,9 @@ describe('poison', () => {
 const openWorkers = async (database: Database, graph: Graph, models: Models, clock = systemClock) => {
   const hints = await openHints({ kind: 'embedded', log })
   const feed = await openFeed({ sql: database, hints, clock: systemClock, log })
-  const open = (workerId: string, concurrency: number) =>
+  const open = (workerId: string, concurrency: number, maxRuns = concurrency) =>
     createWorker({
-      maxRuns: concurrency,
+      maxRuns,
       ...{ database, feed, graph, scenarios: noScenarios },
       services: sharedServices(fakeServices({ models, clock: systemClock, log })),
       ...{ clock, log, workerId, leaseMs: 30_000, concurrency, wake() {} },
@@ -360,6 +362,69 @@ describe('a worker', () => {
 })
 
 describe('a worker beside a flood', () => {
+  test('asks the database nothing at a wake-up of a business whose begun runs wait for permits, and claims once they work', async () => {
+    const quick = noOpModels()
+    const [replied, stored] = [deferred(), deferred()]
+    let asked = 0
+    const models: Models = {
+      ...quick,
+      async call(request, signal) {
+        asked++
+        await replied.promise
+        return quick.call(request, signal)
+      },
+    }
+    const { runtime, database } = await openWithDatabase(backend, { models, worker: false })
+    let claims = 0
+    let storing = 0
+    const gated: Database = {
+      ...database,
+      async query<Row>(text: string, values?: readonly unknown[], options = {}) {
+        if (text.includes('UPDATE businesses b SET claims')) claims++
+        if (text.includes('INSERT INTO actions') && asked > 0) {
+          storing++
+          await stored.promise
+        }
+        return database.query<Row>(text, values, options)
+      },
+    }
+    const clock: Clock = { ...systemClock, sleep: async () => {} }
+    const { feed, open } = await openWorkers(gated, runtime.graph, models, clock)
+    // a visit keeps its permit, and no poll begins, however long this takes
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const soon = async (fact: () => boolean) => {
+      while (!fact()) await nextTurn()
+    }
+    const worker = open('one', 1, 8)
+    const offer = async () => {
+      const { id } = await submitTo(database, 'default')
+      return { id, offered: worker.offer(0, { tenant: 'default', run_id: id }) }
+    }
+    const waits = await offer()
+    await soon(() => asked === 1)
+    const works = await offer()
+    await soon(() => storing === 1)
+    replied.resolve()
+    for (let turns = 0; turns < 20; turns++) await nextTurn()
+    const before = claims
+    const delayed = await offer()
+    let answer: unknown = 'none'
+    void delayed.offered.then((offered) => {
+      answer = offered
+    })
+    for (let turns = 0; turns < 20; turns++) await nextTurn()
+    expect([answer, claims]).toEqual([null, before])
+    stored.resolve()
+    vi.advanceTimersByTime(100)
+    vi.useRealTimers()
+    for (const { id } of [waits, works, delayed])
+      await until('the end', async () => (await rowOf(database, id)).status === 'completed')
+    await worker.close()
+    await feed.close()
+    await runtime.close()
+  })
+
   test('claims the runs of a business that it held up, without another wake-up and while none has ended', async () => {
     const flood = 6
     model.reset()

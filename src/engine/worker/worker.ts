@@ -87,9 +87,13 @@ export const createWorker = (options: WorkerOptions) => {
   const isHeldUp = (tenant?: string): boolean =>
     !known.mayTake(tenant) || (tenant !== undefined && permits.waiting().includes(tenant))
 
-  /** The businesses that get no run for now, with the milliseconds until they may; a claim follows as soon as one of them may. */
-  const listPaced = (): Map<string, number> => {
-    const waits = shares.listWaits()
+  /**
+   * The businesses that get no run for now, since their claims are spaced or their begun runs wait for permits, with the
+   * milliseconds until they may get one. A claim follows then.
+   */
+  const listDelayed = (): Map<string, number> => {
+    const waiting = permits.waiting().map((tenant): [string, number] => [tenant, waitingPollMs])
+    const waits = new Map([...waiting, ...shares.listWaits()])
     if (waits.size > 0) pollIn(Math.min(...waits.values()))
     return waits
   }
@@ -110,18 +114,15 @@ export const createWorker = (options: WorkerOptions) => {
     willClaimAny ||= !woken
     const next = claiming.then(async () => {
       if (!woken) willClaimAny = false
-      // what is due of this business is claimed when its time has come
-      if (woken && listPaced().has(woken.tenant)) return null
+      // what is due of this business is claimed when its time has come: until then it costs neither a query nor a permit
+      if (woken && listDelayed().has(woken.tenant)) return null
       const permit = await permits.claim()
       let claimed: RunClaim | null = null
       try {
         if (closing || (woken && known.has(woken)) || !known.mayTake()) return null
         const at = leases.nowMs()
         const order = known.claimOrder()
-        const waiting = permits.waiting()
-        // their wake-ups may be gone
-        if (waiting.length > 0) pollIn(waitingPollMs)
-        order.excluded.push(...waiting, ...listPaced().keys())
+        order.excluded.push(...listDelayed().keys())
         claimed = await claimNextRun(database, workerId, leaseMs, graph.version, order)
         if (!claimed) return null
         known.take(claimed)
@@ -135,7 +136,7 @@ export const createWorker = (options: WorkerOptions) => {
     // without a wake-up more than one may be due
     if (!woken)
       next.then(
-        (claimed) => claimed && listPaced().size === 0 && poll(),
+        (claimed) => claimed && !listDelayed().has(claimed.claim.tenant) && poll(),
         () => {},
       )
     return next
@@ -146,7 +147,7 @@ export const createWorker = (options: WorkerOptions) => {
     for (let next = first; next; ) {
       await workOn(next)
       // of a business that is held up the timer claims
-      next = listPaced().has(next.claim.tenant) ? null : await claim()
+      next = listDelayed().has(next.claim.tenant) ? null : await claim()
     }
   }
   const logClaimError = (error: unknown): void => log.warn({ error: String(error) }, 'a claim failed')
