@@ -300,6 +300,15 @@ BEGIN
   RAISE EXCEPTION 'rows of % never change', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
 END $function$;
 
+CREATE OR REPLACE FUNCTION mason.release_ongoing_work(p_tenant text, p_run_id text)
+ RETURNS TABLE(kind text, id text)
+ LANGUAGE sql
+AS $function$ SELECT 'payments', p.id FROM mason.release_payments(p_tenant, p_run_id) AS p(id) $function$;
+REVOKE EXECUTE ON FUNCTION release_ongoing_work(text,text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION release_ongoing_work(text,text) TO mason_api;
+GRANT EXECUTE ON FUNCTION release_ongoing_work(text,text) TO mason_business;
+GRANT EXECUTE ON FUNCTION release_ongoing_work(text,text) TO mason_worker;
+
 CREATE OR REPLACE FUNCTION mason.release_payments(p_tenant text, p_run_id text)
  RETURNS SETOF text
  LANGUAGE plpgsql

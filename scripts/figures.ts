@@ -1,5 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseSync, Visitor } from 'oxc-parser'
+import type { Check } from './check-repository.ts'
+import { arrows } from './checks/architecture.ts'
 import {
   countCode,
   fileGraph,
@@ -10,11 +14,14 @@ import {
   findSharedNames,
   folderGraph,
   listExports,
+  listImports,
+  listTables,
   readSources,
   root,
+  type Source,
 } from './source-tree.ts'
 
-/** `npm run figures`: prints the size and shape of the source. */
+/** `npm run figures`: prints the size and shape of the source. `npm run check` holds those that have a limit. */
 
 const sources = readSources()
 const under = (folder: string) => sources.filter(({ path }) => path.startsWith(folder))
@@ -32,17 +39,124 @@ const withExample = publicNames.filter((name) =>
   ),
 )
 
-const rows: [figure: string, value: string | number][] = [
+const featuresFolder = join(root, 'src/features')
+const featureOf = (path: string): string | undefined => /^features\/([^/]+)\//.exec(path)?.[1]
+/** Who owns a file: a feature, or a folder of the core. */
+const ownerOf = (path: string): string => featureOf(path) ?? path.split('/', 1)[0] ?? path
+
+const list = (path: string): string[] => (existsSync(path) ? readdirSync(path) : [])
+const migrations = ['migrations', ...list(featuresFolder).map((id) => `src/features/${id}/migrations`)]
+const tables = new Set(
+  migrations.flatMap((folder) =>
+    list(join(root, folder))
+      .filter((file) => file.endsWith('.sql'))
+      .flatMap((file) => listTables(readFileSync(join(root, folder, file), 'utf8'))),
+  ),
+)
+
+/** The tables that two folders write, with these folders. */
+const findSharedTables = (): string[] => {
+  const writers = new Map<string, Set<string>>()
+  for (const { path, code } of sources)
+    for (const table of [
+      ...listTables(code),
+      ...[...code.matchAll(/\btable: '(\w+)'/g)].map(([, name = '']) => name),
+    ])
+      if (tables.has(table)) writers.set(table, (writers.get(table) ?? new Set()).add(ownerOf(path)))
+  return [...writers]
+    .filter(([, owners]) => owners.size > 1)
+    .map(([table, owners]) => `${table}: ${[...owners].join(', ')}`)
+}
+
+const read = (texts: readonly Source[], pattern: RegExp): string[] =>
+  texts.flatMap(({ code }) => [...code.matchAll(pattern)].map(([, name = '']) => name))
+const routePattern = /'(\/[a-z.][^'\s]*)'/g
+const isRoutes = ({ path }: Source): boolean => /\.(?:routes|resource)\.ts$/.test(path)
+const coreRoutes = new Set(
+  read(
+    sources.filter((one) => isRoutes(one) && !featureOf(one.path)),
+    routePattern,
+  ),
+)
+
+/** What another file must not have of a feature: an import, or the name of a table, tool, route or setting. */
+const toMentions = (id: string): RegExp => {
+  const own = sources.filter(({ path }) => featureOf(path) === id)
+  const names = [
+    ...read(own, /\btables: \[([^\]]*)\]/g)
+      .flatMap((text) => [...text.matchAll(/'(\w+)'/g)])
+      .map(([, table]) => `(?:FROM|JOIN|INTO|UPDATE|TABLE|table:)\\s+'?(?:mason\\.)?${table}\\b`),
+    ...read(
+      own.filter(({ path }) => path.endsWith('.tool.ts')),
+      /defineTool\(\{\s*name: '(\w+)'/g,
+    ).map((tool) => `['"\`]${tool}['"\`]`),
+    ...read(own.filter(isRoutes), routePattern)
+      .filter((path) => path.includes('/', 1) && !coreRoutes.has(path))
+      .map(
+        (path) => `['"\`\\s]${path.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^\\s\\x27/]+')}(?![\\w./-])`,
+      ),
+    `\\bMASON_(?:[A-Z]+_)?${id.replaceAll('-', '_').replace(/s$/, '').toUpperCase()}`,
+  ]
+  return new RegExp(names.join('|'))
+}
+
+/** Files that name what is in the folder of a feature, with the feature. Its line in the list of features counts for nothing. */
+const findFeatureMentions = (): string[] =>
+  list(featuresFolder)
+    .filter((id) => existsSync(join(featuresFolder, id, 'feature.ts')))
+    .flatMap((id) => {
+      const mentions = toMentions(id)
+      return sources
+        .filter(({ path }) => featureOf(path) !== id && path !== 'app/features.generated.ts')
+        .filter(
+          (source) =>
+            mentions.test(source.code) || listImports(source).some((name) => featureOf(name) === id),
+        )
+        .map(({ path }) => `${path}: ${id}`)
+    })
+
+/** Lines of raw responses with what a format is to read from them, beside the formats. */
+const countSampleLines = ({ path, text }: Source): number => {
+  let lines = 0
+  new Visitor({
+    Property: ({ key, value, start, end }) => {
+      if (
+        key.type === 'Identifier' &&
+        key.name === 'samples' &&
+        value.type === 'ArrayExpression' &&
+        value.elements.length > 0
+      )
+        lines += text.slice(start, end).split('\n').length
+    },
+  }).visit(parseSync(path, text).program)
+  return lines
+}
+
+const toLines = (cycles: string[][]): string[] => cycles.map((cycle) => cycle.join(' -> '))
+const isCore = ({ path }: Source): boolean =>
+  path.includes('/') && !/^(?:features|app|client|producer|testing|project)\//.test(path)
+const compositionRoot = sources.filter(({ path }) => path === 'app/open-runtime.ts')
+
+/** `found`: a number, or the lines that it counts. `most`: what it may be; without one it is only printed. */
+type Figure = readonly [figure: string, found: number | string | string[], most?: number, remedy?: string]
+
+const figures: readonly Figure[] = [
   ['files in src', sources.length],
-  ['lines in src without comments and blanks', sum(sources.map(countCode))],
+  ['lines in src without comments and blanks', sum(sources.map(countCode)), 71_000],
+  ['lines in the core without comments and blanks', sum(sources.filter(isCore).map(countCode)), 44_000],
   ['lines in src/infra without comments and blanks', sum(under('infra/').map(countCode))],
   ['lines in src/features/offline-model', sum(under('features/offline-model/').map(countLines))],
-  ['import cycles between files', findCycles(fileGraph(sources)).length],
-  ['import cycles between folders', findCycles(folderGraph(fileGraph(sources))).length],
-  ['exported names in two files', findSharedNames(sources).length],
-  ['parameters of statements above $9', findHighParameters(sources).length],
-  ['literals spread into a literal', findLiteralSpreads(sources).length],
-  ['words of the private vocabulary', findPrivateWords().length],
+  ['lines of sample data in src', sum(under('models/formats/').map(countSampleLines)), 0],
+  ['files that name a feature from outside', findFeatureMentions(), 15],
+  ['imports of the composition root', compositionRoot.flatMap(listImports), 59],
+  ['rows of the architecture check', Object.keys(arrows), 24],
+  ['tables that two folders write', findSharedTables(), 12],
+  ['import cycles between files', toLines(findCycles(fileGraph(sources))), 0],
+  ['import cycles between folders', toLines(findCycles(folderGraph(fileGraph(sources)))), 0],
+  ['exported names in two files', findSharedNames(sources), 0],
+  ['parameters of statements above $9', findHighParameters(sources), 0, 'write $name and pass an object'],
+  ['literals spread into a literal', findLiteralSpreads(sources), 0, 'write its members in its place'],
+  ['words of the private vocabulary', findPrivateWords(), 25, 'take the word of docs/glossary.md'],
   [
     'exports with a doc comment',
     percent(exports.filter(({ documented }) => documented).length, exports.length),
@@ -50,5 +164,21 @@ const rows: [figure: string, value: string | number][] = [
   ['exports of index.ts with an @example', percent(withExample.length, publicNames.filter(Boolean).length)],
   ['longest port file', Math.max(...under('state/ports/').map(countLines))],
 ]
-const width = Math.max(...rows.map(([figure]) => figure.length))
-for (const [figure, value] of rows) console.log(`${figure.padEnd(width)}  ${value}`)
+const toValue = (found: Figure[1]): number | string => (typeof found === 'object' ? found.length : found)
+
+/** Figures that are above their limit. The limits are the last values: only lower ones take their place. */
+export const limits: readonly Check[] = figures
+  .filter(([, found, most = Number.POSITIVE_INFINITY]) => Number(toValue(found)) > most)
+  .map(([figure, found, most, remedy = 'make it less']) => [
+    `${figure}: ${toValue(found)}, and ${most} is the most; ${remedy}`,
+    () => (typeof found === 'object' ? found : ['src']),
+  ])
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const word = process.argv[2]
+  const width = Math.max(...figures.map(([figure]) => figure.length))
+  for (const [figure, found, most] of figures.filter(([figure]) => figure.includes(word ?? ''))) {
+    console.log(`${figure.padEnd(width)}  ${toValue(found)}${most === undefined ? '' : ` (${most} at most)`}`)
+    if (word && typeof found === 'object') for (const line of found) console.log(`  ${line}`)
+  }
+}

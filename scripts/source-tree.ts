@@ -157,5 +157,13 @@ export const findLiteralSpreads = (sources: readonly Pick<Source, 'path' | 'text
     return found
   })
 
+/** The tables that a script makes, changes or writes; what stands in a function runs later, for whoever calls it. */
+export const listTables = (sql: string): string[] => {
+  const script = sql.replace(/\$\$[\s\S]*?\$\$/g, '').replace(/--.*/g, '')
+  const statements =
+    /\b(?:(?:CREATE|ALTER|DROP) TABLE|INSERT INTO|UPDATE|DELETE FROM)\s+(?:IF (?:NOT )?EXISTS\s+)?([a-z_]+)/g
+  return [...script.matchAll(statements)].map(([, name = '']) => name)
+}
+
 /** Lines that are neither blank nor comments. */
 export const countCode = ({ code }: Source): number => code.split('\n').filter((line) => line.trim()).length

@@ -2,21 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import type { Check } from '../check-repository.ts'
 import { featureListPath, renderFeatureList } from '../feature-list.ts'
-import {
-  fileGraph,
-  findCycles,
-  findPrivateWords,
-  findSharedNames,
-  folderGraph,
-  listExports,
-  listImports,
-  readSources,
-  root,
-  type Source,
-} from '../source-tree.ts'
+import { listExports, listImports, listTables, readSources, root, type Source } from '../source-tree.ts'
 
 /** Which folders a folder may import, beside itself and its subfolders. The longest prefix counts. */
-const arrows: Record<string, readonly string[]> = {
+export const arrows: Record<string, readonly string[]> = {
   state: [],
   context: ['state'],
   dialogue: ['state', 'context'],
@@ -93,15 +82,10 @@ const paths = sources.map(({ path }) => path)
 const pathsOf = (isFound: (source: Source) => boolean): string[] =>
   sources.filter(isFound).map(({ path }) => path)
 const isLonger = ({ text }: Source, lines: number): boolean => text.split('\n').length - 1 > lines
-const toLines = (cycles: string[][]): string[] => cycles.map((cycle) => cycle.join(' -> '))
 const listBareExports = (): string[] => {
   const exports = listExports(sources)
   const bare = exports.filter(({ documented }) => !documented).map(({ name, path }) => `${path}: ${name}`)
   return bare.length * 20 > exports.length ? bare.slice(0, 50) : []
-}
-const listPrivateWords = (): string[] => {
-  const lines = findPrivateWords()
-  return lines.length <= 25 ? [] : lines.slice(0, 50)
 }
 
 const featuresFolder = join(root, 'src/features')
@@ -127,14 +111,6 @@ const listFeatureImports = (): string[] =>
         .filter((name) => featureOf(source.path) === undefined || !name.endsWith('.ref.ts'))
         .map((name) => `${source.path} -> ${name}`),
     )
-
-/** The tables that a script makes, changes or writes; what stands in a function runs later, for whoever calls it. */
-const listTables = (sql: string): string[] => {
-  const script = sql.replace(/\$\$[\s\S]*?\$\$/g, '').replace(/--.*/g, '')
-  const statements =
-    /\b(?:(?:CREATE|ALTER|DROP) TABLE|INSERT INTO|UPDATE|DELETE FROM)\s+(?:IF (?:NOT )?EXISTS\s+)?([a-z_]+)/g
-  return [...script.matchAll(statements)].map(([, name = '']) => name)
-}
 
 /** A migration of a feature keeps to the tables that its feature.ts names. */
 const listForeignTables = (): string[] =>
@@ -169,8 +145,6 @@ export const architecture: readonly Check[] = [
         (path) => !/^(?:state|infra|accounts|features\/payments)\/|^features\/[^/]+$/.test(path),
       ),
   ],
-  ['files import each other in a circle', () => toLines(findCycles(fileGraph(sources)))],
-  ['folders import each other in a circle', () => toLines(findCycles(folderGraph(fileGraph(sources))))],
   [
     'a file lies loose beside index.ts and cli.ts',
     () => paths.filter((path) => !path.includes('/') && !['cli.ts', 'index.ts'].includes(path)),
@@ -182,14 +156,12 @@ export const architecture: readonly Check[] = [
       return paths.filter((path) => path !== 'cli.ts' && folders.has(path.replace(/\.ts$/, '')))
     },
   ],
-  ['an exported name is declared by two files', () => findSharedNames(sources)],
   ['more than 5 of 100 exports have no doc comment', listBareExports],
   [
     'a port has more than 100 lines',
     () => pathsOf((one) => one.path.startsWith('state/ports/') && isLonger(one, 100)),
   ],
   ['a file has more than 400 lines', () => pathsOf((one) => isLonger(one, 400))],
-  ['a word is not that of the glossary', listPrivateWords],
   [
     'src/state knows more than zod and Node itself',
     () =>

@@ -21,6 +21,7 @@ import { type PromptParts, readActionPrompt } from '../engine/sessions/action-pr
 import { listActions, readAction } from '../engine/sessions/action-queries.ts'
 import { deleteSession } from '../engine/sessions/delete-session.ts'
 import { forkSession } from '../engine/sessions/fork-session.ts'
+import type { UnrepeatableWork } from '../engine/sessions/repeated-effects.ts'
 import { admitRerun } from '../engine/sessions/rerun.ts'
 import { listSessions, readSession, sessionExists } from '../engine/sessions/session-queries.ts'
 import { createUploads, findNamedFiles, type NamedFiles } from '../files/uploads.ts'
@@ -54,6 +55,7 @@ export type BusinessApiParts = PromptParts & {
   pollPermits: PollPermits
   checkWebhookAddress: CheckWebhookAddress
   secretAnswers: SecretAnswers
+  unrepeatable: UnrepeatableWork | null
   log: Log
   tracer: Tracer
   /** Is called for a run that a cancel ended at once. */
@@ -186,6 +188,7 @@ export const createBusinessApi = (
       const admission = await admitRerun(database, businessId, runId, options, {
         ...(key !== undefined && { key: { route: rerunRoute, key } }),
         tokenId: readToken(entry),
+        unrepeatable: parts.unrepeatable,
         async check() {
           checkRequestNames({ prompt, user_id, ...(named && { models: named }) }, graph, models)
           await queueCaps.check(businessId)

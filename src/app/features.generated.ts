@@ -98,6 +98,7 @@ export const featureSources: readonly FeatureSource[] = [
       'tools/use-open-mandate.tool.ts': () => import('../features/payments/tools/use-open-mandate.tool.ts'),
       'trusted-keys.routes.ts': () => import('../features/payments/trusted-keys.routes.ts'),
       'trusted-keys.service.ts': () => import('../features/payments/trusted-keys.service.ts'),
+      'unrepeatable-work.service.ts': () => import('../features/payments/unrepeatable-work.service.ts'),
     },
   },
   {

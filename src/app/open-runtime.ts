@@ -14,7 +14,12 @@ import { noSecretAnswers } from '../engine/runs/secret-answers.ts'
 import type { RunEnd } from '../engine/runs/settlement.ts'
 import { startRunWorker } from '../engine/worker/start-worker.ts'
 import type { WorkerOptions } from '../engine/worker/worker.ts'
-import { executorRef, secretAnswersRef, secretsChangedRef } from '../features/core.ref.ts'
+import {
+  executorRef,
+  secretAnswersRef,
+  secretsChangedRef,
+  unrepeatableWorkRef,
+} from '../features/core.ref.ts'
 import { createFileService } from '../files/run-files.ts'
 import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
 import { buildGraph } from '../graph/build.ts'
@@ -261,6 +266,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const apiParts = {
     checkWebhookAddress,
     secretAnswers,
+    unrepeatable: features.find(unrepeatableWorkRef),
     database,
     queues,
     feed,

@@ -3,6 +3,7 @@ import type { Admission } from '../engine/runs/admission.ts'
 import type { BusinessRuns } from '../engine/runs/business-runs.ts'
 import type { SecretAnswers } from '../engine/runs/secret-answers.ts'
 import type { CheckWebhookAddress } from '../engine/runs/webhook-address.ts'
+import type { UnrepeatableWork } from '../engine/sessions/repeated-effects.ts'
 import type { GraphInfo } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { Database } from '../infra/database/database.ts'
@@ -143,6 +144,9 @@ export const secretsChangedRef = defineRef<SecretsChanged>('core.secrets-changed
 
 /** A feature provides it. Without one, no secret question is asked. */
 export const secretAnswersRef = defineRef<SecretAnswers>('core.secret-answers')
+
+/** A feature provides it, where it does what a run that is run again must not do twice. */
+export const unrepeatableWorkRef = defineRef<UnrepeatableWork>('core.unrepeatable-work')
 
 /** Starts to carry out what runs have ordered, in this process. Throws `invalid_settings` on a database server. */
 export type StartExecutor = () => Promise<{ stop(): Promise<void> }>

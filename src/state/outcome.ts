@@ -35,11 +35,8 @@ const limits: Record<string, Record<TextLanguage, string>> = {
 export const describeLimit = (reason: string, language: TextLanguage = 'en'): string =>
   limits[reason]?.[language] ?? reason
 
-/** The kinds of work that an `end` may name, which docs/contract.md lists. A feature adds its own. */
-export const ongoingKinds = ['payments'] as const
-
 /** What goes on although its run ends, by its kind: their ids, never none. */
-export type OngoingWork = Readonly<Partial<Record<(typeof ongoingKinds)[number], readonly string[]>>>
+export type OngoingWork = Readonly<Record<string, readonly string[]>>
 
 /** The result of an `end` action; `open_todos`, and what goes on, only where there is some. */
 export const toEndResult = ({ status, reason }: Outcome, open_todos: OpenTodo[], ongoing: OngoingWork) => ({

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { ongoingKinds } from '../state/outcome.ts'
 import { type RuntimeState, runtimeStateSchema } from '../state/runtime-state.ts'
 import { sumUsage } from '../state/token-usage.ts'
+
+/** The kinds of work that an `end` may name, which docs/contract.md lists. */
+const ongoingKinds = ['payments']
 
 /**
  * Checks the invariants of CONTRACT section 5 on every turn of a state whose last turn has ended (`ended: false`: goes on).

@@ -1,4 +1,5 @@
 import { hasRow, queryOne, type TransactionalSql } from '../../infra/database/database.ts'
+import { groupBy } from '../../infra/lib/group-by.ts'
 import type { OngoingWork } from '../../state/outcome.ts'
 import type { CallRef } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -88,7 +89,10 @@ export const pollJobNow = async (sql: Sql, refId: string): Promise<boolean> =>
  */
 export const closeWaits = async (sql: Sql, tenant: string, runId: string): Promise<OngoingWork> => {
   const key = [tenant, runId]
-  const { rows } = await sql.query<{ id: string }>('SELECT id FROM release_payments($1, $2) AS id', key)
+  const ongoing = await sql.query<{ kind: string; id: string }>(
+    'SELECT kind, id FROM release_ongoing_work($1, $2)',
+    key,
+  )
   await sql.query(
     `UPDATE waits SET done_at = clock_timestamp(), seen_at = clock_timestamp(), outcome = '{"status":"cancelled"}'
      WHERE tenant = $1 AND run_id = $2 AND done_at IS NULL`,
@@ -98,7 +102,8 @@ export const closeWaits = async (sql: Sql, tenant: string, runId: string): Promi
     'UPDATE input_requests SET answered_at = clock_timestamp() WHERE tenant = $1 AND run_id = $2 AND answered_at IS NULL',
     key,
   )
-  return rows.length === 0 ? {} : { payments: rows.map(({ id }) => id) }
+  const byKind = groupBy(ongoing.rows, ({ kind }) => kind)
+  return Object.fromEntries([...byKind].map(([kind, rows]) => [kind, rows.map(({ id }) => id)]))
 }
 
 /** The same for a claimed run that is about to end. Null: the worker no longer has it. */

@@ -6,50 +6,55 @@ import type { ActionBody } from '../../state/runtime-state.ts'
 
 type Run = { run_id: string; session_id: string; first_seq: number | null; next_seq: number | null }
 
-/** A run and those whose actions it may have copies of: the run that it was forked from, and so on. */
-const lineSql = `line AS (
+/** Rows `line` of a run ($1, $2) and those whose actions it may have copies of: the run that it was forked from, and so on. */
+export const runLineSql = `line AS (
   SELECT run_id, parent_run_id FROM runs WHERE tenant = $1 AND run_id = $2
   UNION SELECT l.parent_run_id, r.parent_run_id FROM line l LEFT JOIN runs r ON r.tenant = $1 AND r.run_id = l.parent_run_id
   WHERE l.parent_run_id IS NOT NULL)`
 
 /** Those that were sent; one that an operator said did not take place is `failed`. */
-const effectsStatement = `WITH RECURSIVE ${lineSql}
+const effectsStatement = `WITH RECURSIVE ${runLineSql}
   SELECT e.run_id, e.effect_id, e.class AS kind, e.status FROM line JOIN effects e ON e.tenant = $1 AND e.run_id = line.run_id
   WHERE e.class <> 'pure' AND e.status IN ('sent', 'succeeded', 'unknown') ORDER BY e.created_at, e.effect_id`
 
-/** Those that were ordered, but for what moved no money. */
-const paymentsStatement = `WITH RECURSIVE ${lineSql}
-  SELECT w.run_id, w.plan_seq, w.call_index FROM line JOIN waits w ON w.tenant = $1 AND w.run_id = line.run_id AND w.kind = 'payment'
-    LEFT JOIN payments p ON p.payment_id = w.ref_id WHERE p.status IS NULL OR p.status NOT IN ('declined', 'released')
-  UNION SELECT p.run_id, p.plan_seq, p.call_index FROM line JOIN payments p ON p.tenant = $1 AND p.run_id = line.run_id
-    WHERE p.status NOT IN ('declined', 'released')`
-
 type EffectRow = { run_id: string; effect_id: string; kind: string; status: string }
-type PaymentRow = { run_id: string; plan_seq: number | null; call_index: number | null }
 /** The action that answers a call. `copied`: from another run, whose call it was. */
 type Answer = { action: number; node: string; copied: boolean }
 
-/** Throws `has_payments`, and `has_effects` unless they may be repeated, for what a run did after an action of it. */
+/** What was done for runs and is never done again, not even where effects may be repeated. A feature provides it. */
+export type UnrepeatableWork = {
+  /** The calls that did it, of a run and the others of its `runLineSql`. */
+  listCalls(
+    sql: Sql,
+    businessId: string,
+    runId: string,
+  ): Promise<{ run_id: string; plan_seq: number | null; call_index: number | null }[]>
+  /** Why a run that would repeat such a call is refused. */
+  toError(runId: string): MasonError
+}
+
+/** Throws the error of unrepeatable work, and `has_effects` unless they may be repeated, for what a run did after an action of it. */
 export const checkRepeatedEffects = async (
   sql: Sql,
   businessId: string,
   run: Run,
   after: number,
   mayRepeat: boolean,
+  unrepeatable: UnrepeatableWork | null,
 ): Promise<void> => {
-  const values = [businessId, run.run_id]
-  const effects = (await sql.query<EffectRow>(effectsStatement, values)).rows
-  const payments = (await sql.query<PaymentRow>(paymentsStatement, values)).rows
-  if (effects.length === 0 && payments.length === 0) return
+  const effects = (await sql.query<EffectRow>(effectsStatement, [businessId, run.run_id])).rows
+  const calls = (await unrepeatable?.listCalls(sql, businessId, run.run_id)) ?? []
+  if (effects.length === 0 && calls.length === 0) return
   const answers = await readAnswers(sql, businessId, run)
   const isRepeated = (of: string, answer: Answer | undefined): boolean =>
     of === run.run_id
       ? answer === undefined || answer.action > after
       : answer?.copied === true && answer.action > after
-  if (payments.some((row) => isRepeated(row.run_id, answers.get(`${row.plan_seq}|${row.call_index}`))))
-    throw new MasonError('has_payments', `run "${run.run_id}" has paid, and a payment is never repeated`, {
-      remedy: 'submit a new run, in which the user approves a new payment',
-    })
+  if (
+    unrepeatable &&
+    calls.some((row) => isRepeated(row.run_id, answers.get(`${row.plan_seq}|${row.call_index}`)))
+  )
+    throw unrepeatable.toError(run.run_id)
   if (mayRepeat) return
   const byEffect = new Map(
     [...new Set(effects.map(({ run_id }) => run_id))].flatMap((of) =>

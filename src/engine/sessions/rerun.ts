@@ -15,7 +15,7 @@ import {
 } from '../runs/admission.ts'
 import { toMetadataEntries } from '../runs/metadata-entries.ts'
 import { copyActions, copySession, usageUpTo } from './fork-session.ts'
-import { checkRepeatedEffects } from './repeated-effects.ts'
+import { checkRepeatedEffects, type UnrepeatableWork } from './repeated-effects.ts'
 
 type RepeatedRun = Pick<
   AdmissionRequest['row'],
@@ -46,7 +46,7 @@ const doNotLearnStatement = `INSERT INTO distillations (tenant, run_id, failed_a
 
 /**
  * Runs a request again in a new session: a fork right before the run, or right after an action of it, where the new run goes
- * on. Throws `not_found`, `in_use`, `invalid_request`, `has_effects`, `has_payments`, and what `Admissions.admit` throws.
+ * on. Throws `not_found`, `in_use`, `invalid_request`, `has_effects`, what `unrepeatable` and `Admissions.admit` throw.
  * `check`: what refuses a new run of its user, outside of the transaction.
  */
 export const admitRerun = async (
@@ -54,7 +54,17 @@ export const admitRerun = async (
   businessId: string,
   runId: string,
   options: RerunRequest,
-  { key, tokenId, check }: { key?: IdempotencyKey; tokenId: string | null; check(): Promise<void> },
+  {
+    key,
+    tokenId,
+    unrepeatable,
+    check,
+  }: {
+    key?: IdempotencyKey
+    tokenId: string | null
+    unrepeatable: UnrepeatableWork | null
+    check(): Promise<void>
+  },
 ): Promise<Admission> => {
   const candidate = {
     run_id: newRunId(),
@@ -84,6 +94,7 @@ export const admitRerun = async (
         { run_id: runId, ...run },
         from ?? 0,
         options.repeat_effects,
+        unrepeatable,
       )
       const { session_id, turn, first_seq, next_seq, open: _, ...same } = run
       const last = await queryOne<{ seq: number }>(
