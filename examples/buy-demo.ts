@@ -33,7 +33,7 @@ const toLine = (agent: AgentName, line: AgentLine): string => {
       ? [senders[line.from] ?? line.from, agent, line.text]
       : [agent, senders[line.to] ?? line.to, `${line.state}${line.text ? `: ${line.text}` : ''}`]
   const keys = [...new Set(line.keys)].join(', ')
-  return `  ${`${from} > ${to}`.padEnd(22)} ${what}${keys ? `  {${keys}}` : ''}`.replace(/\p{Cc}+/gu, ' ')
+  return `  ${`${from} > ${to}`.padEnd(28)} ${what}${keys ? `  {${keys}}` : ''}`.replace(/\p{Cc}+/gu, ' ')
 }
 
 const toModel = async (stage: Stage): Promise<Record<string, string>> => {

@@ -6,7 +6,7 @@ import { runCli } from '../support/cli.ts'
 
 /** What `--absent` adds: within the limits no one is asked, beyond them the user approves and types the code. */
 const away = [
-  /approve +\n {2}Buys from: Generic Merchant[\s\S]+All payments: At most 1000\.00 USD[\s\S]+Account: bugsbunny@gmail\.com at wallet/,
+  /approve +\n {2}Buys from: Generic Merchant \((http:[^,)]+)\)\. Who is paid: \1\n[\s\S]+All payments: At most 1000\.00 USD[\s\S]+Account: bugsbunny@gmail\.com at wallet/,
   /schedule Buy the item[\s\S]+pay_by_open_mandate +The payment has the status succeeded[\s\S]+I bought it: [\s\S]+schedule/,
   /schedule[\s\S]+schedule Buy[\s\S]+does not allow the payment: the user is asked[\s\S]+approve +603\.49 USD[\s\S]+ 123 [\s\S]+I bought it: /,
 ]

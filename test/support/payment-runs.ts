@@ -17,6 +17,7 @@ import { createAuthenticator } from './authenticator.ts'
 import { type Backend, unique } from './backend.ts'
 import { cardSecrets, startCardProvider } from './card-provider.ts'
 import { trustParty } from './consents.ts'
+import { countStatements } from './counted-database.ts'
 import type { FakeModel, FakeReply } from './fake-model/fake-model.ts'
 import type { TestServer } from './http.ts'
 import { closing, runtimeTest } from './integration-test.ts'
@@ -125,9 +126,11 @@ export const createBuyer = async ({ runtime, server, model }: Parts) => {
 export const paymentRunTest = runtimeTest
   .extend('executorClock', { scope: 'file' }, (): Clock => systemClock)
   .extend('heard', { scope: 'file' }, (): { hints: Hints | null } => ({ hints: null }))
-  .extend('runtimeOptions', { scope: 'file' }, ({ heard }) => ({
+  .extend('counting', { scope: 'file' }, () => countStatements([]))
+  .extend('runtimeOptions', { scope: 'file' }, ({ heard, counting }) => ({
     ...{ toolFolders, config: { publicUrl: site.origin } },
     wrap: {
+      database: counting.wrap,
       hints: (hints: Hints) => {
         heard.hints = hints
         return hints

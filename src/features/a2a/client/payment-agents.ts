@@ -1,7 +1,7 @@
 import { MasonError } from '../../../state/errors.ts'
 import type { OpenPaymentAgents } from '../../core.ref.ts'
 import type { AgentTarget } from './agent-client.ts'
-import { type RemoteAgentRow, readRemoteAgents } from './remote-agents.ts'
+import { createAgentRows } from './remote-agents.ts'
 
 const load = () => import('./agent-client.ts')
 
@@ -18,12 +18,11 @@ const createRedactor =
   (text: string): string =>
     values.reduce((rest, value) => (value === '' ? rest : rest.replaceAll(value, '[secret]')), text)
 
-/** The agents of businesses, as the executor of payments calls them: by their rows, read each time. */
+/** The agents of businesses, as the executor of payments calls them: by their rows, read for each call. */
 export const createPaymentAgents: OpenPaymentAgents = ({ egress, unseal }, sql) => {
-  const read = async (businessId: string, name: string): Promise<RemoteAgentRow | undefined> =>
-    (await readRemoteAgents(sql, businessId, name))[0]
+  const rows = createAgentRows(sql)
   const openTarget = async (businessId: string, name: string): Promise<AgentTarget> => {
-    const row = await read(businessId, name)
+    const row = await rows.find(businessId, name)
     if (!row) throw new MasonError('not_found', `there is no agent "${name}" for this business`)
     const named = Object.keys(row.headers).length > 0
     if (named && row.sealed_headers === null)
@@ -37,7 +36,7 @@ export const createPaymentAgents: OpenPaymentAgents = ({ egress, unseal }, sql) 
   }
   return {
     async find(businessId, name) {
-      const row = await read(businessId, name)
+      const row = await rows.find(businessId, name)
       if (!row) return null
       const { origin } = new URL(row.card_url)
       return { roles: row.roles, issuer: row.issuer ?? origin, origin }

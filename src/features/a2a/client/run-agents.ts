@@ -12,7 +12,7 @@ import type { SealForExecutor } from '../../core.ref.ts'
 import type { AgentTarget } from './agent-client.ts'
 import { fillHeaders } from './egress-fetch.ts'
 import { toHeadersPurpose } from './payment-agents.ts'
-import { type CardReader, type HeaderSealer, readRemoteAgents, toRemoteAgent } from './remote-agents.ts'
+import { type CardReader, createAgentRows, type HeaderSealer, toRemoteAgent } from './remote-agents.ts'
 
 /** What opens the secrets of a business and redacts them. */
 type SecretOptions = { masterKeys: MasterKeys; scrubber: Pick<Scrubber, 'add' | 'text'> }
@@ -104,10 +104,11 @@ const parse = (text: string): Json => {
   }
 }
 
-/** How one run calls agents. Rows and secrets are read for each call, so that a change holds at once. */
+/** How one run calls agents. Rows and secrets are read for each call, so that a change holds at once: see `createAgentRows`. */
 export const createRunAgents = (options: AgentOptions, sql: Sql, businessId: string): Agents => {
+  const rows = createAgentRows(sql)
   const openTarget = async (name: string): Promise<AgentTarget> => {
-    const [row] = await readRemoteAgents(sql, businessId, name)
+    const row = await rows.find(businessId, name)
     if (!row)
       throw new MasonError('not_found', `there is no agent "${name.slice(0, 100)}" for this business`, {
         remedy: 'choose one that is listed; an admin adds them: POST /admin/v1/businesses/{id}/agents',
@@ -117,11 +118,11 @@ export const createRunAgents = (options: AgentOptions, sql: Sql, businessId: str
     return { row, headers, egress: options.egress, redact: options.scrubber.text, pushUrl }
   }
   // every tool that needs an agent asks at once whether there is one
-  const readAll = shareCalls(() => readRemoteAgents(sql, businessId))
+  const readAll = shareCalls(() => rows.list(businessId))
   return {
     async list(role) {
-      const rows = await readAll()
-      return rows.filter(({ roles }) => role === undefined || roles.includes(role)).map(toRemoteAgent)
+      const all = await readAll()
+      return all.filter(({ roles }) => role === undefined || roles.includes(role)).map(toRemoteAgent)
     },
     async send(message) {
       // the first send follows at once

@@ -69,7 +69,7 @@ export const describeLimits = (
   return [
     ...merchants.map(({ id, name, website }, i) => ({
       name: 'Buys from',
-      text: `${name} (${[id, website].filter(Boolean).join(', ')})${issuers[i] ? `. Who is paid: ${issuers[i]}` : ''}`,
+      text: `${name} (${[...new Set([id, website])].filter(Boolean).join(', ')})${issuers[i] ? `. Who is paid: ${issuers[i]}` : ''}`,
     })),
     ...items.map(({ any_of, quantity }) => ({
       name: 'Buys',

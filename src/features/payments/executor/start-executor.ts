@@ -13,6 +13,9 @@ export type ExecutorOptions = {
   hints?: Pick<Hints, 'subscribe'> | null
 }
 
+/** How often it looks for agent cards to sign: no payment waits for one. */
+const cardsIdleMs = 1000
+
 /** An executor at work. `stop` waits for what is under way: a request that has been sent is not cut off. */
 export type RunningExecutor = { stop(): Promise<void> }
 
@@ -66,7 +69,11 @@ export const startExecutor = (
     for (const pause of named ? [named] : pauses.values()) pause.abort()
   }
   /** Each kind of work has a loop of its own, so that none waits for another, whatever it throws and however slow it is. */
-  const loop = async (work: string, take: () => Promise<boolean>, lane = new Set()): Promise<void> => {
+  const loop = async (
+    work: string,
+    take: () => Promise<boolean>,
+    { lane = new Set(), pauseMs = idleMs } = {},
+  ): Promise<void> => {
     const isFull = (): boolean => lane.size >= concurrency
     for (let failures = 0; !stopping.signal.aborted; ) {
       const pause = new AbortController()
@@ -84,16 +91,16 @@ export const startExecutor = (
         },
       )
       if (isMoreDue && !isFull()) continue
-      await (isFull() ? Promise.race(lane) : clock.sleep(idleMs, pause.signal).catch(() => {}))
+      await (isFull() ? Promise.race(lane) : clock.sleep(pauseMs, pause.signal).catch(() => {}))
     }
     await Promise.all(lane)
   }
   const subscribing = hints?.subscribe(paymentWorkChannel, wake)
   const looping = Promise.all([
-    loop('payments', takePayments, running),
-    loop('webhooks', takeWebhooks, reading),
+    loop('payments', takePayments, { lane: running }),
+    loop('webhooks', takeWebhooks, { lane: reading }),
     loop('consents', async () => (await decideConsent()) !== null),
-    loop('agent cards', signCard),
+    loop('agent cards', signCard, { pauseMs: Math.max(idleMs, cardsIdleMs) }),
   ])
   return {
     async stop() {

@@ -1,5 +1,6 @@
 import type { AgentRoute } from '../../../state/agent-route.ts'
 import type { WaitRequest } from '../../../state/ports/waits.ts'
+import type { LookUp } from './run-payments.ref.ts'
 
 /** What a user lets an agent buy while they are not present. Amounts are in minor units of `currency`. */
 export type OpenMandateLimits = {
@@ -60,11 +61,15 @@ export type OpenMandates = {
   /** The one of these that is named, or the only one. Throws `invalid_request` that lists all with their limits. */
   choose<Mandate extends UsableMandate>(usable: readonly Mandate[], named: string | undefined): Mandate
   /**
-   * Orders the payment of a checkout that a merchant has signed, over the agents of `route` where it came over A2A. Payee, amount and
-   * currency are the merchant's, instrument and wallet those that the user signed, and the limits are checked by the executor. The
+   * Orders the payment of a checkout that a merchant has signed, over the agents of `route` where it came over A2A: `find` looks both up.
+   * Payee, amount and currency are the merchant's, instrument and wallet those that the user signed, and the limits are checked by the executor. The
    * outcome is what became of it; with `code: unresolved_constraint` the person can be asked.
    */
-  pay(id: string, paymentId: string, checkout: string, route: AgentRoute | null): WaitRequest
+  pay(
+    id: string,
+    paymentId: string,
+    find: LookUp<{ checkout: string; route: AgentRoute | null }>,
+  ): WaitRequest
 }
 
 declare module '../../../state/ports/services.ts' {

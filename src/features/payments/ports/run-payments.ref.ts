@@ -1,4 +1,5 @@
 import type { AgentRoute } from '../../../state/agent-route.ts'
+import type { Blobs } from '../../../state/ports/blobs.ts'
 import type { WaitRequest } from '../../../state/ports/waits.ts'
 import type { Json } from '../../../state/runtime-state.ts'
 
@@ -69,6 +70,12 @@ export type ReplyParts = {
   risk_data: string | null
 }
 
+/**
+ * Looks something up in the results of a run when a wait is started, and not at the visits after it. It reads blobs in the
+ * transaction of the wait.
+ */
+export type LookUp<Value> = (blobs: Pick<Blobs, 'read'>) => Promise<Value>
+
 /** The payments of one run. Payee, amount and currency are in no argument: they are those of the signed cart. */
 export type Payments = {
   /** Reads what an agent answered, in both versions of AP2 and with the older names of members. */
@@ -76,15 +83,26 @@ export type Payments = {
   newId(): string
   /** By which the business can pay; `agent`: the agent of a merchant. */
   listProviders(): Promise<{ id: string; name: string; kind: 'card' | 'agent' }[]>
-  /** Who would be paid how much. Throws `invalid_request` for a cart that cannot be paid, with why. */
+  /** Who would be paid how much. Throws `invalid_request` for a cart that cannot be paid, with why. The cart is known until the run is parked. */
   draft(cart: SignedCart, choice: PaymentChoice): Promise<PaymentDraft>
-  /** Asks the person to approve the payment; the outcome's status is `verified`, `refused`, `expired` or `failed`. Throws as `draft`. */
-  requestConsent(cart: SignedCart, choice: PaymentChoice): WaitRequest
+  /**
+   * Asks the person to approve the payment; the outcome's status is `verified`, `refused`, `expired` or `failed`. The cart is that of the
+   * last `draft` of this payment, else `findCart` looks it up and it is verified. Throws as `draft`.
+   */
+  requestConsent(
+    paymentId: string,
+    findCart: LookUp<SignedCart>,
+    findChoice: LookUp<PaymentChoice>,
+  ): WaitRequest
   /**
    * Orders an approved payment. `by`: the answer to a secret question, or the agents, of which the credentials provider is shown the
    * mandates first. The outcome is what became of it.
    */
-  pay(paymentId: string, providerId: string, by: { token: string } | { route: AgentRoute }): WaitRequest
+  pay(
+    paymentId: string,
+    providerId: string,
+    by: { token: string } | { findRoute: LookUp<AgentRoute> },
+  ): WaitRequest
   /** Sends the answer to what a provider asks the person for: that to a secret question. */
   answer(paymentId: string, answer: string): WaitRequest
   /** What became of a payment, with its receipt checked. Throws `not_found`. */

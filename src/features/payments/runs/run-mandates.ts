@@ -1,3 +1,4 @@
+import { createBlobs } from '../../../infra/blobs/blobs.ts'
 import { queryOne } from '../../../infra/database/database.ts'
 import { shareCalls } from '../../../infra/lib/share-calls.ts'
 import { MasonError } from '../../../state/errors.ts'
@@ -71,7 +72,7 @@ export const createRunMandates = (
     // several tools ask at once
     listUsable: shareCalls(() => listUsableMandates(sql, tenant, user_id)),
     choose: chooseMandate,
-    pay: (open_mandate_id, paymentId, checkout, route) =>
+    pay: (open_mandate_id, paymentId, find) =>
       waitForOrder(paymentId, async (transaction, call) => {
         const own = await queryOne(
           transaction,
@@ -79,6 +80,7 @@ export const createRunMandates = (
           [open_mandate_id, tenant, user_id],
         )
         if (!own) throw new MasonError('not_found', `the user has no open mandate "${open_mandate_id}"`)
+        const { checkout, route } = await find(createBlobs(transaction, { tenant, run_id }))
         const nonce = await createNonce(transaction, tenant)
         const request = {
           version: '0.2-open' as const,

@@ -1,4 +1,5 @@
 import { compactVerify, importJWK } from 'jose'
+import { createBlobs } from '../../../infra/blobs/blobs.ts'
 import { queryOne } from '../../../infra/database/database.ts'
 import { shareCalls } from '../../../infra/lib/share-calls.ts'
 import { MasonError } from '../../../state/errors.ts'
@@ -11,7 +12,7 @@ import { listSigningKeys } from '../keys/public-keys.ts'
 import { orderAnswer, orderPayment } from '../ledger/orders.ts'
 import { readPayment } from '../ledger/payment-queries.ts'
 import { newPaymentId } from '../ports/ids.ts'
-import type { Payments } from '../ports/run-payments.ref.ts'
+import type { Payments, SignedCart } from '../ports/run-payments.ref.ts'
 import type { PaymentWork } from '../ports/work-hints.ts'
 import { readReplyParts } from './reply-parts.ts'
 import { createPaymentMandate } from './signed-cart.ts'
@@ -72,6 +73,7 @@ export const createRunPayments = (
 ): Payments => {
   const run = { tenant, run_id }
   const waitForOrder = createOrderWaits(wakeExecutor)
+  let drafted: { paymentId: string; cart: SignedCart } | null = null
   return {
     newId: newPaymentId,
     readParts: readReplyParts,
@@ -84,17 +86,20 @@ export const createRunPayments = (
     }),
     async draft(cart, choice) {
       const facts = await readOffer(sql, tenant, createPaymentMandate(cart, choice), audience)
+      drafted = { paymentId: choice.payment_id, cart }
       return { payee: facts.payee_issuer, total: facts.total }
     },
-    requestConsent: (cart, choice) =>
-      waitForPayment(choice.payment_id, async (transaction) => {
-        const { payment_id } = choice
+    requestConsent: (payment_id, findCart, findChoice) =>
+      waitForPayment(payment_id, async (transaction) => {
+        const blobs = createBlobs(transaction, run)
+        const known = drafted?.paymentId === payment_id ? drafted.cart : null
+        const request = createPaymentMandate(known ?? (await findCart(blobs)), await findChoice(blobs))
         const bound = { tenant, user_id, run_id, payment_id, audience, lifetimeMs: consentLifetimeMs }
-        await askConsent(transaction, createPaymentMandate(cart, choice), bound)
+        await askConsent(transaction, request, bound, { isVerified: known !== null })
       }),
     pay: (paymentId, provider_id, by) =>
       waitForOrder(paymentId, async (transaction, call) => {
-        const route = 'route' in by ? { route: by.route } : {}
+        const route = 'findRoute' in by ? { route: await by.findRoute(createBlobs(transaction, run)) } : {}
         const credential = 'token' in by ? by.token : null
         const request = { ...(await readIssued(transaction, tenant, paymentId)), provider_id, ...route }
         await orderPayment(transaction, run, call, request, { paymentId, credential })

@@ -1,7 +1,7 @@
 import { errorDraft, readCallInput } from '../../../graph/call-drafts.ts'
 import { defineTool } from '../../../graph/definitions.ts'
 import { nextOfPayment } from './next-of-payment.ts'
-import { purchaseSchema, readMethodOf } from './purchase.ts'
+import { createRouteLookUp, purchaseSchema } from './purchase.ts'
 
 const expiresInMs = 15 * 60_000
 
@@ -17,14 +17,14 @@ export default defineTool({
   input: purchaseSchema,
   reads: ['action_history'],
   writes: [],
-  needs: ['payments', 'blobs'],
+  needs: ['payments'],
   async run(state, context) {
     const purchase = readCallInput(context)
-    const { payment_id, provider_id } = purchase
-    const { payments, blobs } = context
-    const method = await readMethodOf(state, purchase, blobs)
-    if (method) {
-      const outcome = await context.wait(payments.pay(payment_id, provider_id, { route: method.route }))
+    const { payment_id, provider_id, method_action } = purchase
+    const { payments } = context
+    if (method_action !== null) {
+      const by = { findRoute: createRouteLookUp(state, purchase) }
+      const outcome = await context.wait(payments.pay(payment_id, provider_id, by))
       return context.checkpoint(nextOfPayment(purchase, outcome))
     }
     const token = await context.ask({

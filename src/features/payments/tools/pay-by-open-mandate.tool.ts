@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readCallInput } from '../../../graph/call-drafts.ts'
 import { defineTool } from '../../../graph/definitions.ts'
+import type { Blobs } from '../../../state/ports/blobs.ts'
 import { nextOfPayment } from './next-of-payment.ts'
 import { findMethod, findPurchaseCart, purchaseSchema, toResult } from './purchase.ts'
 
@@ -17,13 +18,17 @@ export default defineTool({
   async run(state, context) {
     const { mandate_id, alias, ...purchase } = readCallInput(context)
     const { payments, mandates, blobs } = context
-    const { cart } = await findPurchaseCart(state, purchase, blobs)
-    const method = alias === undefined ? null : await findMethod(state, purchase, blobs)
+    const readMethod = async (from: Pick<Blobs, 'read'>) =>
+      alias === undefined ? null : findMethod(state, purchase, from)
     const outcome = await context.wait(
-      mandates.pay(mandate_id, purchase.payment_id, cart.text, method?.route ?? null),
+      mandates.pay(mandate_id, purchase.payment_id, async (from) => {
+        const { cart } = await findPurchaseCart(state, purchase, from)
+        return { checkout: cart.text, route: (await readMethod(from))?.route ?? null }
+      }),
     )
     if (outcome.status !== 'declined' || outcome.code !== 'unresolved_constraint')
       return context.checkpoint(nextOfPayment(purchase, outcome))
+    const method = await readMethod(blobs)
     const asked = { ...purchase, payment_id: payments.newId(), method_action: method?.id ?? null }
     return context.checkpoint({
       summary: 'The open mandate does not allow the payment: the user is asked',

@@ -6,7 +6,7 @@ import { isMasonError, MasonError } from '../../../state/errors.ts'
 import type { Blobs } from '../../../state/ports/blobs.ts'
 import type { RuntimeState } from '../../../state/runtime-state.ts'
 import type { ReadonlyAction } from '../../../state/turn.ts'
-import type { PaymentChoice, SignedCart } from '../ports/run-payments.ref.ts'
+import type { LookUp, PaymentChoice, SignedCart } from '../ports/run-payments.ref.ts'
 import { findSignedCarts } from './find-signed-carts.ts'
 
 /** What the steps of a payment pass on: ids alone. The cart is in the result of the action `cart_action`. */
@@ -169,3 +169,12 @@ export const toChoice = ({ payment_id, method }: Purchase, chosen: Method | null
 /** The agents that a purchase goes over, and its instrument; null: it goes to a card provider. */
 export const readMethodOf = (state: History, purchase: Purchase, blobs: Reader): Promise<Method | null> =>
   purchase.method_action === null ? Promise.resolve(null) : findMethod(state, purchase, blobs)
+
+/** Looks the agents up that a purchase goes over, which has a `method_action`. */
+export const createRouteLookUp =
+  (state: History, purchase: Purchase): LookUp<AgentRoute> =>
+  async (blobs) => {
+    const method = await readMethodOf(state, purchase, blobs)
+    if (method) return method.route
+    throw new MasonError('internal', `payment ${purchase.payment_id} goes over no agent`)
+  }

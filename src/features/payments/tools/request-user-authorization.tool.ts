@@ -11,12 +11,15 @@ export default defineTool({
   input: purchaseSchema,
   reads: ['action_history'],
   writes: [],
-  needs: ['payments', 'blobs'],
+  needs: ['payments'],
   async run(state, context) {
     const purchase = readCallInput(context)
-    const { cart } = await findPurchaseCart(state, purchase, context.blobs)
-    const method = await readMethodOf(state, purchase, context.blobs)
-    const asked = context.payments.requestConsent(cart, toChoice(purchase, method))
+    const { payment_id, method_action } = purchase
+    const asked = context.payments.requestConsent(
+      payment_id,
+      async (blobs) => (await findPurchaseCart(state, purchase, blobs)).cart,
+      async (blobs) => toChoice(purchase, await readMethodOf(state, purchase, blobs)),
+    )
     const { status, message } = await context.wait(asked)
     if (status !== 'verified')
       return context.checkpoint(
@@ -25,7 +28,7 @@ export default defineTool({
     return context.checkpoint({
       summary: 'The user approved the payment',
       result: { ...toResult(purchase), text: String(message) },
-      next: [method ? 'send_payment_mandate' : 'initiate_payment'],
+      next: [method_action === null ? 'initiate_payment' : 'send_payment_mandate'],
     })
   },
 })

@@ -1,8 +1,7 @@
 import { readCallInput } from '../../../graph/call-drafts.ts'
 import { defineTool } from '../../../graph/definitions.ts'
-import { MasonError } from '../../../state/errors.ts'
 import { nextOfPayment } from './next-of-payment.ts'
-import { purchaseSchema, readMethodOf, toResult } from './purchase.ts'
+import { createRouteLookUp, purchaseSchema, toResult } from './purchase.ts'
 
 /**
  * Has the executor pay over A2A: it shows the approved mandates to the credentials provider, whose token the merchant will use, and
@@ -16,13 +15,12 @@ export default defineTool({
   input: purchaseSchema,
   reads: ['action_history'],
   writes: [],
-  needs: ['payments', 'blobs'],
+  needs: ['payments'],
   async run(state, context) {
     const purchase = readCallInput(context)
     const { payment_id, provider_id } = purchase
-    const method = await readMethodOf(state, purchase, context.blobs)
-    if (!method) throw new MasonError('internal', `payment ${payment_id} goes over no agent`)
-    const outcome = await context.wait(context.payments.pay(payment_id, provider_id, { route: method.route }))
+    const by = { findRoute: createRouteLookUp(state, purchase) }
+    const outcome = await context.wait(context.payments.pay(payment_id, provider_id, by))
     // of a run that waits since before this step paid too
     if (outcome.status === 'presented')
       return context.checkpoint({

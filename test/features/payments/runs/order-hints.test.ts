@@ -9,13 +9,13 @@ test('an order wakes the executor for payments, and a request for a consent does
   const sql = {} as Sql
   const payments = createRunPayments(sql, run, 'mason', (work) => hints.push(work))
   const mandates = createRunMandates(sql, run, 'mason', (work) => hints.push(work))
-  const cart = { version: '0.2', id: 'cart_1', text: 'a.b.c' } as const
+  const find = () => Promise.reject(new Error('nothing is looked up before a wait is started'))
   const terms = {} as Parameters<typeof mandates.propose>[1]
-  payments.requestConsent(cart, { payment_id: 'pay_1' } as never).onStarted?.()
+  payments.requestConsent('pay_1', find, find).onStarted?.()
   mandates.propose('mnd_1', terms, 'prv_1', null).onStarted?.()
   expect(hints).toEqual([])
   payments.pay('pay_1', 'prv_1', { token: 'sealed' }).onStarted?.()
   payments.answer('pay_1', 'sealed').onStarted?.()
-  mandates.pay('mnd_1', 'pay_2', 'a.b.c', null).onStarted?.()
+  mandates.pay('mnd_1', 'pay_2', find).onStarted?.()
   expect(hints).toEqual(['payments', 'payments', 'payments'])
 })
