@@ -8,6 +8,8 @@ import { ledgerMutants } from './ledger.ts'
 import { limitMutants } from './limits.ts'
 import { logMutants } from './log.ts'
 import { mandateMutants } from './mandates.ts'
+import { memoryMutants } from './memory.ts'
+import { modelMutants } from './models.ts'
 import type { Mutant } from './mutant.ts'
 import { openMandateMutants } from './open-mandates.ts'
 import { paymentEndMutants } from './payment-ends.ts'
@@ -17,6 +19,7 @@ import { paymentMutants } from './payments.ts'
 import { promptMutants } from './prompts.ts'
 import { providerMutants } from './providers.ts'
 import { releaseMutants } from './release.ts'
+import { replyMutants } from './replies.ts'
 import { roleMutants } from './roles.ts'
 import { taintMutants } from './taint.ts'
 
@@ -32,6 +35,9 @@ export const mutants: readonly Mutant[] = [
   ...limitMutants,
   ...roleMutants,
   ...inputMutants,
+  ...modelMutants,
+  ...replyMutants,
+  ...memoryMutants,
   ...paymentMutants,
   ...paymentKeyMutants,
   ...mandateMutants,

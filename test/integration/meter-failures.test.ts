@@ -32,13 +32,18 @@ const inLedger = (database: Database, reservation: Reservation): Promise<number>
 const reserved = (database: Database, reservation: Reservation): Promise<number> =>
   count(database, 'usage_reservations WHERE request_id = $1', [reservation.request_id])
 
-/** `before`: it does not reach the database; `after`: it is done, and its answer is lost. */
-const unsteady = (database: Database, faults: ('before' | 'after' | 'none')[]): Sql => ({
+type Failures = ('before' | 'after')[]
+/** Failures by statement. `before`: it does not reach the database; `after`: it is done, and its answer is lost. */
+const unsteady = (
+  database: Database,
+  failures: { reserve_usage: Failures; settle_usage: Failures },
+): Sql => ({
   async query(text, values) {
-    const fault = /reserve_usage|settle_usage\(\$1/.test(text) ? faults.shift() : 'none'
-    if (fault === 'before') throw unavailable()
+    const [, name] = /(reserve_usage|settle_usage)\(\$1/.exec(text) ?? []
+    const failure = name && failures[name as keyof typeof failures].shift()
+    if (failure === 'before') throw unavailable()
     const answer = await database.query(text, values)
-    if (fault === 'after') throw unavailable()
+    if (failure === 'after') throw unavailable()
     return answer as never
   },
 })
@@ -165,7 +170,11 @@ describe('a database that comes and goes', () => {
   }) => {
     const key = await addKey(database, vendor)
     const business = unique('b')
-    await using meter = openMeter(unsteady(database, ['before', 'after', 'before', 'after', 'after']))
+    const failures = {
+      reserve_usage: ['before', 'after', 'before', 'after', 'after'] as Failures,
+      settle_usage: ['before', 'before', 'after'] as Failures,
+    }
+    await using meter = openMeter(unsteady(database, failures))
     const written = reservationOf(key, { business })
     await meter.reserve(written)
     await until('the reservation is written', () => reserved(database, written))
@@ -173,13 +182,14 @@ describe('a database that comes and goes', () => {
     for (const reservation of rest) await meter.reserve(reservation)
     for (const reservation of [written, ...rest]) meter.settle(reservation, settlementOf())
     await meter.flush()
+    expect(failures).toEqual({ reserve_usage: [], settle_usage: [] })
     expect(await count(database, 'usage_ledger WHERE tenant = $1', [business])).toBe(21)
     expect((await spentOf(database, key)).day).toMatchObject({ requests: 21, tokens: 210 })
   })
 
   test('reserves nothing for a request that was never made', async ({ database, vendor }) => {
     const key = await addKey(database, vendor, { rpm: 5 })
-    await using meter = openMeter(unsteady(database, ['after']))
+    await using meter = openMeter(unsteady(database, { reserve_usage: ['after'], settle_usage: [] }))
     const reservation = reservationOf(key)
     expect(await codeOf(meter.reserve(reservation))).toBe('database_unavailable')
     await meter.flush()

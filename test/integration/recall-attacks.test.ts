@@ -101,9 +101,13 @@ const embedBy = async (embedder: MemoryEmbedder): Promise<void> => {
   while ((await embedTurnBatch({ database, embedder, log: silentLog }, never(), new Set())) > 0);
 }
 /** Does something while a turn of the user is being embedded. */
-const whileEmbedded = async (user_id: string, work: (session_id: string) => Promise<unknown>) => {
+const whileEmbedded = async (
+  user_id: string,
+  work: (session_id: string) => Promise<unknown>,
+  prompt = talk,
+) => {
   await embedBy(topics())
-  const { session_id } = await tell(user_id, talk)
+  const { session_id } = await tell(user_id, prompt)
   const [started, held] = [deferred(), deferred()]
   const answer = () => {
     started.resolve()
@@ -489,6 +493,14 @@ describe('an embedding model', () => {
     await embedBy(topics())
     expect(await recallBy(topics(), user_id, 'striped horses')).toEqual([talk])
     expect(await recallBy(broken, user_id, 'striped horses')).toEqual([])
+  })
+
+  test('that answers after a turn has grown is asked again: the turn is found by all of it', async () => {
+    const user_id = unique('zoe')
+    const farm = 'The farm in Leeds has seventeen cows and four goats, count their legs.'
+    await whileEmbedded(user_id, (session_id) => tell(user_id, 'And zebras?', session_id), farm)
+    expect(await count(database, `turns WHERE user_id = '${user_id}'`)).toBe(1)
+    expect(await recallBy(topics(), user_id, 'striped animals')).toEqual([farm])
   })
 
   test('can be changed: turns are found before, while and after they are embedded anew', async () => {

@@ -147,13 +147,14 @@ describe('a whole message after deltas', () => {
     expect(events.length).toBeGreaterThan(0)
   })
 
-  test('has its call made once', async () => {
+  test('has its call made once, also under another id', async () => {
+    const again = { id: 'call_bbbbbbbbbbbbbbbbbbbbbbbb' }
     answerAll((body) =>
       hasResults(body)
         ? says('36')
         : stream(
             chunk({ tool_calls: [call('calculate', '{"expression":"12*3"}')] }),
-            whole({ content: null, tool_calls: [call('calculate', '{"expression":"12*3"}')] }),
+            whole({ content: null, tool_calls: [call('calculate', '{"expression":"12*3"}', again)] }),
           ),
     )
     expect(await made((await run()).id)).toHaveLength(1)

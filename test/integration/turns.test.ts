@@ -77,6 +77,8 @@ describe('an ended turn', () => {
       user_id,
       ...[1, 2, 3].map((n) => `Zebra number ${n} of the zoo sleeps in stable ${n}0, write that down.`),
     )
+    // a user without turns in other sessions recalls none at all
+    await tell(user_id, 'Draft a letter to my landlord about the broken heating.')
     const again = await runtime.complete({
       user_id,
       session_id: own,

@@ -608,3 +608,19 @@ test('a silent model leaves time for the rest of the route', async () => {
   })
   expect((await callWith(route, { role: 'planner' })).model).toBe('m2')
 })
+
+test('the only model of a route cools for 5 s at most, one of two for longer', async () => {
+  server.script(({ body }) => (body.model === 'm1' ? { fault: { status: 500 } } : { text: 'fine' }))
+  const coolingOf = async (count: number): Promise<number | null> => {
+    const { models, keys } = twoModels(server.baseUrl, 'two')
+    const cooling = { baseMs: 60_000, maxMs: 60_000 }
+    const route = openRoute({ models: models.slice(0, count), keys }, { cooling })
+    for (const business_id of ['a', 'b']) {
+      const caller = { business_id, user_id: null, run_id: null }
+      await callWith(route, { role: 'planner', patienceMs: 0 }, { caller }).catch(() => {})
+    }
+    return route.health.dueInMs('model', 'mod_m1')
+  }
+  expect(await coolingOf(2)).toBeGreaterThan(29_000)
+  expect(await coolingOf(1)).toBeLessThanOrEqual(5000)
+})

@@ -156,12 +156,17 @@ describe('a reply', () => {
 
 test('a whole message after the events of a format replaces them', async () => {
   const format = formats.find(({ name }) => name === 'openai-chat') as (typeof formats)[number]
-  const note = [{ index: 0, id: 'c', type: 'function', function: { name: 'note', arguments: '{"a":1}' } }]
+  // the whole message may have an id of its own
+  const note = (id: string) => [
+    { index: 0, id, type: 'function', function: { name: 'note', arguments: '{"a":1}' } },
+  ]
   const frames = [
     { choices: [{ index: 0, delta: { content: 'High at ' }, finish_reason: null }] },
-    { choices: [{ index: 0, delta: { content: 'noon.', tool_calls: note }, finish_reason: null }] },
+    { choices: [{ index: 0, delta: { content: 'noon.', tool_calls: note('c') }, finish_reason: null }] },
     {
-      choices: [{ index: 0, message: { content: 'High at noon.', tool_calls: note }, finish_reason: 'stop' }],
+      choices: [
+        { index: 0, message: { content: 'High at noon.', tool_calls: note('d') }, finish_reason: 'stop' },
+      ],
     },
   ]
   await using server = await startVendor(() => ({
