@@ -14,31 +14,47 @@ const notInGate = isGate ? filesMarked('tier: all') : []
 const onBuild = isGate && preferBuild()
 const { MASON_TEST_LOG: log, MASON_TEST_WORKERS: workers } = process.env
 
-// isolate: false loads each module once a worker and not once a file, a third of all CPU: no code here keeps module state
-const integration = (name: 'embedded' | 'served', include = ['test/integration/**/*.test.ts']) => ({
-  extends: true as const,
-  test: {
-    name,
-    include,
-    exclude: notInGate,
-    globalSetup: [`test/support/setup-${name}.ts`],
-    env: { MASON_TEST_BACKEND: name },
-    isolate: false,
-  },
-})
+const unitFiles = ['test/*.test.ts', 'test/!(integration|process|console)/**/*.test.ts']
+const processFiles = ['test/process/**/*.test.ts', 'test/console/**/*.test.ts']
 
-/** Those that start processes of their own. */
-const processes = (name: string, include: string) => ({
+type Project = { include: string[]; setups?: readonly string[]; backend?: 'embedded' | 'served' }
+
+// isolate: false loads each module once a worker and not once a file, a third of all CPU: no code here keeps module state
+const project = (name: string, { include, setups = [], backend }: Project) => ({
   extends: true as const,
   test: {
-    name,
-    include: [include],
-    exclude: notInGate,
-    globalSetup: ['test/support/setup-process.ts'],
-    testTimeout: 300_000,
-    isolate: false,
+    ...{ name, include, exclude: notInGate, isolate: false },
+    globalSetup: setups.map((one) => `test/support/setup-${one}.ts`),
+    ...(backend && { env: { MASON_TEST_BACKEND: backend } }),
+    ...(setups.includes('process') && { testTimeout: 300_000 }),
   },
 })
+const integration = (
+  backend: 'embedded' | 'served',
+  include = ['test/integration/**/*.test.ts'],
+  setups: readonly string[] = [],
+) => project(backend, { include, setups: [backend, ...setups], backend })
+
+/** A project for each kind of tests, by which they are run alone. */
+const projects = () => [
+  project('unit', { include: unitFiles }),
+  integration('embedded'),
+  ...(servers ? [integration('served')] : []),
+  project('process', { include: processFiles.slice(0, 1), setups: ['process'] }),
+  project('console', { include: processFiles.slice(1), setups: ['process'] }),
+]
+
+/** Each worker process belongs to one project, and loads all of Mason anew: the gate has two projects, so eight of them and not nineteen. */
+const gateProjects = () =>
+  servers
+    ? [
+        integration('embedded', [...filesMarked('backends: both', 'test/integration'), ...unitFiles]),
+        integration('served', ['test/integration/**/*.test.ts', ...processFiles], ['process']),
+      ]
+    : [
+        integration('embedded', ['test/integration/**/*.test.ts', ...unitFiles]),
+        project('process', { include: processFiles, setups: ['process'] }),
+      ]
 
 export default defineConfig({
   plugins: onBuild ? [importBuild()] : [],
@@ -56,23 +72,6 @@ export default defineConfig({
     maxWorkers: workers ? Number(workers) : 4,
     // what `mason-runtime` means inside this package: the build, as it is
     server: { deps: { external: [/\/dist\/src\//] } },
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: 'unit',
-          include: ['test/**/*.test.ts'],
-          exclude: ['test/integration/**', 'test/process/**', 'test/console/**', ...notInGate],
-          isolate: false,
-        },
-      },
-      integration(
-        'embedded',
-        isGate && servers ? filesMarked('backends: both', 'test/integration') : undefined,
-      ),
-      ...(servers ? [integration('served')] : []),
-      processes('process', 'test/process/**/*.test.ts'),
-      processes('console', 'test/console/**/*.test.ts'),
-    ],
+    projects: isGate ? gateProjects() : projects(),
   },
 })

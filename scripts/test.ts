@@ -198,7 +198,7 @@ const runAll = async (): Promise<void> => {
       const installed = await runStep('install', install.split(' '), 'pipe')
       const PATH = `${join(folder, 'node_modules/node/bin')}:${process.env.PATH}`
       const env = { PATH, MASON_TEST_TIER: 'gate', TEST_DATABASE_URL: undefined, TEST_REDIS_URL: undefined }
-      const projects = ['--project=unit', '--project=embedded', ...filters]
+      const projects = ['--project=embedded', ...filters]
       const verdict =
         installed.failed.length > 0 ? installed : await runTests(`node-${version}`, projects, env)
       rmSync(folder, { recursive: true })

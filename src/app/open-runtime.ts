@@ -93,7 +93,7 @@ export type RuntimeOptions = {
   traceDelays?: Pick<TelemetryOptions, 'everyMs' | 'timeoutMs'>
   toolFolders?: readonly string[]
   /** @internal */
-  loadDataDir?: Blob
+  loadDataDir?: Uint8Array
   /** Migrates a database server first, as `--migrate` does; without it, an older or newer one is refused. */
   migrate?: boolean
   /** How runs are learned from in the background; off in tests of something else. */

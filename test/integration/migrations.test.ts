@@ -3,8 +3,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { PGlite } from '@electric-sql/pglite'
-import { vector } from '@electric-sql/pglite-pgvector'
 import pg from 'pg'
 import { describe, expect } from 'vitest'
 import { renderSchema, schemaPath } from '../../scripts/schema.ts'
@@ -15,8 +13,9 @@ import {
   findRemovedFeatures,
   readMigrations,
 } from '../../src/infra/database/migrations.ts'
-import { toMigrationTarget } from '../../src/infra/database/pglite.ts'
+import { startPglite, toMigrationTarget } from '../../src/infra/database/pglite.ts'
 import { migratePostgres } from '../../src/infra/database/postgres.ts'
+import { SeededMemoryFS } from '../../src/infra/database/seed-image.ts'
 import type { Backend } from '../support/backend.ts'
 import { test as integrationTest } from '../support/integration-test.ts'
 import { codeOf } from '../support/runs.ts'
@@ -35,8 +34,7 @@ const openOwner = async (backend: Backend): Promise<Owner> => {
       close: () => client.end(),
     }
   }
-  const loadDataDir = backend.loadDataDir as Blob
-  const pglite = await PGlite.create({ loadDataDir, extensions: { vector } })
+  const pglite = await startPglite({ fs: new SeededMemoryFS(backend.loadDataDir as Uint8Array) })
   return { ...toMigrationTarget(pglite), close: () => pglite.close() }
 }
 

@@ -58,7 +58,7 @@ const open = async (
 }
 
 describe('runs that wait for a model', () => {
-  const many = isGate ? 60 : 200
+  const many = isGate ? 24 : 200
   test(`cost no permit: by default ${many} calls of one business are in flight at once`, async ({
     backend,
     model,
@@ -75,11 +75,11 @@ describe('runs that wait for a model', () => {
 
   test('let a run of another business end beside them', async ({ backend, model }) => {
     const { runtime, submit, submitHeld } = await open(backend, model, { concurrency: 2 })
-    await submitHeld('flood', 40)
-    await until('all calls to be in flight', () => model.held() === 40)
+    await submitHeld('flood', 12)
+    await until('all calls to be in flight', () => model.held() === 12)
     const id = await submit('other', 'quick')
     expect(await runtime.of('other').wait(id, deadline())).toMatchObject({ answer: 'Done.' })
-    expect(model.held()).toBe(40)
+    expect(model.held()).toBe(12)
     await runtime.close()
   })
 
@@ -113,14 +113,14 @@ describe('runs that wait for a model', () => {
 
   test('are handed back when their worker stops', async ({ backend, model }) => {
     const { runtime, submitHeld } = await open(backend, model)
-    await submitHeld('flood', 50)
-    await until('all calls to be in flight', () => model.held() === 50)
+    await submitHeld('flood', 20)
+    await until('all calls to be in flight', () => model.held() === 20)
     await runtime.close()
     if (backend.kind === 'embedded') return
     const elsewhere = await backend.openDatabase()
     expect(
       await count(elsewhere, `runs WHERE status = 'queued' AND lease_owner IS NULL AND stalls = 0`),
-    ).toBe(50)
+    ).toBe(20)
     await elsewhere.close()
   })
 })

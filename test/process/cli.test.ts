@@ -135,21 +135,6 @@ describe('mason run, embedded', () => {
     expect(String(events.at(-1)?.data.answer)).toContain('8')
   })
 
-  test('fails with 1 and says why', async () => {
-    model.script({ '*': [{ fault: { status: 401 } }] })
-    const { code, stdout } = await runCli(['run', 'hello'], { cwd, env: withModel() })
-    expect(code).toBe(1)
-    expect(stdout).toMatch(/failed in planner: .*\(model_unauthorized\)/)
-  })
-
-  test('ends with 3 when it asks a question without a terminal', async () => {
-    const args = { question: 'Which year?', options: ['2024', '2025'] }
-    model.script({ planner: [{ tool_calls: [{ name: 'ask_user', arguments: args }] }] })
-    const { code, stdout } = await runCli(['run', 'sum it up'], { cwd, env: withModel() })
-    expect(code).toBe(3)
-    expect(stdout).toMatch(/Which year\?\n1\) 2024\n2\) 2025\nto answer: .*\/v1\/runs\/run_/)
-  })
-
   test('is cancelled by Ctrl-C with 130; meanwhile no other process gets its folder', async () => {
     model.script({ '*': [{ text: 'too late', hold: true }] })
     const running = startCli(['run', 'take your time'], { cwd, env: withModel() })

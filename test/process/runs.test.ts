@@ -124,6 +124,14 @@ test('mason run is served by the running server', async () => {
   expect(url).toBeTruthy()
 })
 
+test('mason run ends with 3 when it asks a question without a terminal', async () => {
+  const args = { question: 'Which year?', options: ['2024', '2025'] }
+  say(model, { planner: [calling(['ask_user', args])] })
+  const { code, stdout } = await runCli(['run', 'sum it up'], { cwd })
+  expect(code).toBe(3)
+  expect(stdout).toMatch(/Which year\?\n1\) 2024\n2\) 2025\nto answer: .*\/v1\/runs\/run_/)
+})
+
 const effects = (...args: string[]) => runCli(['effects', ...args], { cwd })
 /** A run that waits for an operator, since the shop hangs up on its order; and the effect that is unknown. */
 const orderUnknown = async () => {
@@ -135,7 +143,10 @@ const orderUnknown = async () => {
   say(model, { planner: [calling(['http_request', order]), { text: 'Ordered.' }] })
   const submitted = await call('POST', '/v1/runs', { prompt: 'Order one', user_id: 'ann' })
   const { id } = (await submitted.json()) as { id: string }
-  await expect.poll(async () => (await effects()).stdout, { timeout: 30_000 }).toContain(id)
+  const read = async () =>
+    (await call('GET', `/v1/runs/${id}`)).json() as Promise<{ operator_request: unknown }>
+  await expect.poll(async () => (await read()).operator_request).toBeTruthy()
+  expect((await effects()).stdout).toContain(id)
   const [effect] = /^[0-9a-f]{64}/m.exec((await effects('list')).stdout) ?? ['none']
   receiver.close()
   return { id, effect }
@@ -148,7 +159,8 @@ test('mason effects lists what is unknown, and settles it', async () => {
   expect([code, stderr]).toEqual([2, expect.stringContaining('--took-place')])
   const settled = await effects('resolve', effect, '--took-place', 'yes')
   expect(settled.stdout).toBe(`${effect} is succeeded; run ${id} goes on unless it has ended\n`)
-  await expect.poll(async () => (await runs('show', id)).stdout).toContain('answer: Ordered.')
+  await call('GET', `/v1/runs/${id}/events`).then((response) => response.text())
+  expect((await runs('show', id)).stdout).toContain('answer: Ordered.')
 })
 
 testInAll('mason effects settles nothing twice', async () => {
@@ -161,4 +173,12 @@ testInAll('mason effects settles nothing twice', async () => {
 test('mason runs says what is wrong with a run that is not there', async () => {
   const { code, stderr } = await runs('show', 'run_none')
   expect([code, stderr]).toEqual([1, expect.stringContaining('run_none')])
+})
+
+// last: its vendor's key is refused from now on
+test('mason run fails with 1 and says why', async () => {
+  model.script({ '*': [{ fault: { status: 401 } }] })
+  const { code, stdout } = await runCli(['run', 'hello'], { cwd })
+  expect(code).toBe(1)
+  expect(stdout).toMatch(/failed in planner: .*\(model_unauthorized\)/)
 })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { openAsBlob } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { inject } from 'vitest'
 import type { Config } from '../../src/infra/config/config.ts'
 import type { Database } from '../../src/infra/database/database.ts'
@@ -19,7 +19,7 @@ declare module 'vitest' {
 export type Backend = {
   kind: 'embedded' | 'served'
   config: Config
-  loadDataDir: Blob | undefined
+  loadDataDir: Uint8Array | undefined
   /** Opens the database alone. Embedded: each is a copy of its own. */
   openDatabase(): Promise<Database>
   drop(): Promise<void>
@@ -60,7 +60,7 @@ export const openBackend = async (): Promise<Backend> =>
   process.env.MASON_TEST_BACKEND === 'served' ? served() : embedded()
 
 const embedded = async (): Promise<Backend> => {
-  const loadDataDir = await openAsBlob(inject('template'))
+  const loadDataDir = await readFile(inject('template'))
   return {
     kind: 'embedded',
     config: { ...baseConfig, database: { kind: 'memory' }, redisUrl: null },

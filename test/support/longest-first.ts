@@ -1,10 +1,16 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * Project after project: those first whose files mostly wait for processes, those last whose files are short, so that no worker
+ * Kind after kind: those first whose files mostly wait for processes, those last whose files are short, so that no worker
  * waits for a long file at the end.
  */
-const projects = ['console', 'process', 'served', 'embedded', 'unit']
+const kinds = ['console', 'process', 'served', 'embedded', 'unit']
+
+/** The folder of its file, and of an integration test the database. */
+const kindOf = ({ project, moduleId }: TestSpecification): string => {
+  const [, folder = ''] = /.*\/test\/(integration|process|console)\//.exec(moduleId) ?? []
+  return folder === 'integration' ? project.name : folder || 'unit'
+}
 
 /** Half a minute or more, and short to read: vitest, which takes large files first, would start them last. */
 const longest = [
@@ -13,10 +19,10 @@ const longest = [
   ...['integration/agent-payments', 'integration/orders', 'integration/files', 'regexes'],
 ].map((name) => `/test/${name}.test.ts`)
 
-const rankOf = ({ project, moduleId }: TestSpecification): number =>
-  2 * projects.indexOf(project.name) + (longest.some((end) => moduleId.endsWith(end)) ? 0 : 1)
+const rankOf = (file: TestSpecification): number =>
+  2 * kinds.indexOf(kindOf(file)) + (longest.some((end) => file.moduleId.endsWith(end)) ? 0 : 1)
 
-/** The order of vitest, by project, with the longest files before all others of their project. */
+/** The order of vitest, by kind, with the longest files before all others of their kind. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)

@@ -24,18 +24,18 @@ import { openTestRuntime, type TestRuntime } from './test-runtime.ts'
 
 /** Hands for the parts of the spine, without a graph. */
 
-/** Waits for a fact; gives what `look` returns. */
+/** Waits for a fact; gives what `look` returns. The longer it waits, the seldomer it looks: a look is often a query. */
 export const until = async <T>(
   what: string,
   look: () => Promise<T | null | undefined | false> | T | null | undefined | false,
   ms = 90_000,
 ): Promise<T> => {
   const waited = waitedFor()
-  for (;;) {
+  for (let pauseMs = 15; ; pauseMs = Math.min(60, pauseMs * 1.2)) {
     const found = await look()
     if (found) return found
     if (waited(ms)) throw new Error(`waited ${ms} ms in vain: ${what}`)
-    await pause(15)
+    await pause(pauseMs)
   }
 }
 

@@ -14,7 +14,7 @@ export default async (project: TestProject) => {
   const folder = await mkdtemp(join(tmpdir(), 'mason-test-'))
   const database = await openEmbeddedDatabase({})
   await seedDatabase(database)
-  await database.pglite.exec('RESET ROLE')
+  await database.pglite.exec('RESET ROLE; CHECKPOINT')
   const dump = await database.pglite.dumpDataDir('none')
   await database.close()
   const path = join(folder, 'database.tar')

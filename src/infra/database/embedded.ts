@@ -9,7 +9,7 @@ import { translateErrors } from './database-errors.ts'
 import { lockFolder } from './folder-lock.ts'
 import { createBinding } from './named-parameters.ts'
 import { migratePglite, startPglite } from './pglite.ts'
-import { readSeedImage, unpackSeedImage } from './seed-image.ts'
+import { readSeedImage, SeededMemoryFS, unpackSeedImage } from './seed-image.ts'
 
 /** The embedded database with its PGlite instance. */
 export type EmbeddedDatabase = Database & { kind: 'embedded'; pglite: PGlite }
@@ -21,7 +21,7 @@ export type EmbeddedDatabase = Database & { kind: 'embedded'; pglite: PGlite }
  */
 export const openEmbeddedDatabase = async (options: {
   dataDir?: string
-  loadDataDir?: Blob | File
+  loadDataDir?: Uint8Array
   log?: Log
 }): Promise<EmbeddedDatabase> => {
   const { dataDir, loadDataDir, log = silentLog } = options
@@ -29,7 +29,7 @@ export const openEmbeddedDatabase = async (options: {
   try {
     const pglite = dataDir
       ? await startInFolder(join(dataDir, 'pgdata'), log)
-      : await startPglite({ loadDataDir: loadDataDir ?? new Blob([await readSeedImage(log)]) })
+      : await startPglite({ fs: new SeededMemoryFS(loadDataDir ?? (await readSeedImage(log))) })
     await prepareSession(pglite)
     return toDatabase(pglite, unlock)
   } catch (error) {

@@ -11,7 +11,7 @@ import { toRoleDatabase } from './role-database.ts'
 export const openDatabases = async (
   { database, concurrency }: Config,
   log: Log,
-  { loadDataDir, schema = 'check' }: { loadDataDir?: Blob | undefined; schema?: ServerSchema } = {},
+  { loadDataDir, schema = 'check' }: { loadDataDir?: Uint8Array | undefined; schema?: ServerSchema } = {},
 ): Promise<ProcessDatabases> => {
   if (database.kind === 'postgres') {
     const { openServerDatabases } = await import('./server-databases.ts')

@@ -5,13 +5,13 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import type { PGlite } from '@electric-sql/pglite'
+import { MemoryFS, PGlite } from '@electric-sql/pglite'
 import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import { toPackagePath } from '../lib/package-path.ts'
 import type { Migration } from './migration.ts'
 import { readMigrations } from './migrations.ts'
-import { migratePglite, startPglite } from './pglite.ts'
+import { initDbStartParams, migratePglite, startPglite } from './pglite.ts'
 
 /** An embedded server never creates databases, and its templates are two thirds of its files. */
 const trimStatements = ['template0', 'template1'].flatMap((name) => [
@@ -28,7 +28,7 @@ export const toSeedImageName = async (migrations: readonly Migration[]): Promise
   const versions = await Promise.all(
     ['@electric-sql/pglite', '@electric-sql/pglite-pgvector'].map(readPackageVersion),
   )
-  const parts = JSON.stringify([migrations, trimStatements, versions])
+  const parts = JSON.stringify([migrations, initDbStartParams, trimStatements, versions])
   return `database-${createHash('sha256').update(parts).digest('hex').slice(0, 16)}.tar.gz`
 }
 
@@ -73,9 +73,27 @@ export const readSeedImage = async (log: Log, path?: string): Promise<Buffer> =>
   }
 }
 
+/** A file system in memory that begins with the files of an image; PGlite's own loading of a tar copies each several times. */
+export class SeededMemoryFS extends MemoryFS {
+  private readonly tar: Uint8Array
+
+  constructor(tar: Uint8Array) {
+    super()
+    this.tar = tar
+  }
+
+  override async initialSyncFs(): Promise<void> {
+    const files = this.pg?.Module.FS
+    // one copy for all files, which are written in place
+    for (const { path, content } of readTarEntries(Buffer.from(this.tar)))
+      if (content) files?.writeFile(PGlite.paths.PGDATA + path, content, { canOwn: true })
+      else files?.mkdirTree(PGlite.paths.PGDATA + path)
+  }
+}
+
 /**
- * Unpacks an image into `folder`, all or nothing: a process killed halfway leaves no partial database. Ten times faster
- * than PGlite's own loading through its WASM file system. The caller holds the lock of the folder.
+ * Unpacks an image into `folder`, all or nothing: a process killed halfway leaves no partial database. The caller holds the
+ * lock of the folder.
  */
 export const unpackSeedImage = (tar: Buffer, folder: string): void => {
   const draft = `${folder}.new`
