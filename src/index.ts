@@ -4,7 +4,8 @@
 
 export type { BusinessApi, Runtime } from './app/api.ts'
 export { serveHttp } from './app/http/serve-http.ts'
-export { openRuntime, type RuntimeOptions } from './app/open-runtime.ts'
+export { openRuntime } from './app/open-runtime.ts'
+export type { RuntimeOptions } from './app/runtime-options.ts'
 export { startWorker } from './app/start-worker.ts'
 export { errorDraft, readCallInput, resultDraft } from './graph/call-drafts.ts'
 export {

@@ -1,9 +1,14 @@
 import type { BudgetChecks } from '../accounts/budget-checks.ts'
 import { ensureBusiness } from '../accounts/businesses.ts'
-import type { Quotas } from '../accounts/quotas.ts'
+import { createQuotas, type Quotas } from '../accounts/quotas.ts'
 import { streamRunEvents, waitForRun } from '../engine/events/event-stream.ts'
 import type { Feed } from '../engine/events/feed.ts'
-import { createPoller, type EventScope, type PollPermits } from '../engine/events/polling.ts'
+import {
+  createPoller,
+  createPollPermits,
+  type EventScope,
+  type PollPermits,
+} from '../engine/events/polling.ts'
 import { streamRunChanges } from '../engine/events/run-changes.ts'
 import { type Admission, admitRetry, submitRoute } from '../engine/runs/admission.ts'
 import { createAdmissions } from '../engine/runs/admission-batches.ts'
@@ -11,7 +16,7 @@ import { createBulkJobs } from '../engine/runs/bulk-jobs.ts'
 import { answerInput } from '../engine/runs/input-answers.ts'
 import { listInputRequests } from '../engine/runs/input-queries.ts'
 import type { JobAdmissions } from '../engine/runs/intake-batches.ts'
-import type { QueueCaps } from '../engine/runs/queue-caps.ts'
+import { createQueueCaps, type QueueCaps } from '../engine/runs/queue-caps.ts'
 import { countRuns, lastId, readActionRows, readRun } from '../engine/runs/run-queries.ts'
 import { searchRuns } from '../engine/runs/search-runs.ts'
 import type { SecretAnswers } from '../engine/runs/secret-answers.ts'
@@ -27,40 +32,39 @@ import { listSessions, readSession, sessionExists } from '../engine/sessions/ses
 import { createUploads, findNamedFiles, type NamedFiles } from '../files/uploads.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
 import { openBlob, readBlob } from '../infra/blobs/blob-content.ts'
-import { type Queues, wakeRun } from '../infra/queue/queues.ts'
+import type { Config } from '../infra/config/config.ts'
+import { wakeRun } from '../infra/queue/queues.ts'
 import type { MemoryEmbedder } from '../memory/store/embedder.ts'
 import { createMemoriesApi } from '../memory/store/memories-api.ts'
 import { MasonError } from '../state/errors.ts'
 import { type ActionRow, foldActions } from '../state/fold.ts'
 import { inlineBlobs } from '../state/inline-blobs.ts'
-import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Sql } from '../state/ports/sql.ts'
-import type { RunEntry, Tracer } from '../state/ports/tracer.ts'
+import type { RunEntry } from '../state/ports/tracer.ts'
 import type { JobData } from '../state/run-request.ts'
 import type { RunView } from '../state/run-view.ts'
 import { emptyState, type RuntimeState } from '../state/runtime-state.ts'
 import type { BusinessApi } from './api.ts'
+import type { Drivers } from './open-drivers.ts'
 
 /** What all businesses of a process share. */
-export type BusinessApiParts = PromptParts & {
-  queues: Queues
-  feed: Feed
-  models: Models
-  queueCaps: QueueCaps
-  quotas: Quotas
-  budgets: Pick<BudgetChecks, 'check'>
-  embedder: MemoryEmbedder
-  /** Shared by all businesses of this process. */
-  pollPermits: PollPermits
-  checkWebhookAddress: CheckWebhookAddress
-  secretAnswers: SecretAnswers
-  unrepeatable: UnrepeatableWork | null
-  log: Log
-  tracer: Tracer
-  /** Is called for a run that a cancel ended at once. */
-  onRunEnded: ReportRunEnd
-}
+type BusinessApiParts = PromptParts &
+  Drivers & {
+    feed: Feed
+    models: Models
+    queueCaps: QueueCaps
+    quotas: Quotas
+    budgets: Pick<BudgetChecks, 'check'>
+    embedder: MemoryEmbedder
+    /** Shared by all businesses of this process. */
+    pollPermits: PollPermits
+    checkWebhookAddress: CheckWebhookAddress
+    secretAnswers: SecretAnswers
+    unrepeatable: UnrepeatableWork | null
+    /** Is called for a run that a cancel ended at once. */
+    onRunEnded: ReportRunEnd
+  }
 
 const retryRoute = 'POST /v1/runs/{id}/retry'
 const rerunRoute = 'POST /v1/runs/{id}/rerun'
@@ -68,7 +72,7 @@ const rerunRoute = 'POST /v1/runs/{id}/rerun'
 const readToken = (entry: RunEntry): string | null => (entry.by === 'http' && entry.token_id) || null
 
 /** What precedes and what follows the admission of a run of one business, by whichever way it comes. */
-export const createSubmissions = (parts: BusinessApiParts, businessId: string) => {
+const createSubmissions = (parts: BusinessApiParts, businessId: string) => {
   const { database, queues, feed, graph, models, queueCaps, quotas } = parts
   const uploads = createUploads(database, businessId, (bytes) => quotas.checkStorage(businessId, bytes))
   let businessKnown: Promise<void> | null = null
@@ -128,14 +132,11 @@ export const createSubmissions = (parts: BusinessApiParts, businessId: string) =
   return { ...submissions, ofJobs }
 }
 
-/** See `createSubmissions`. */
-export type Submissions = ReturnType<typeof createSubmissions>
-
 /** Everything that can be done with runs on behalf of one business. */
-export const createBusinessApi = (
+const createBusinessApi = (
   parts: BusinessApiParts,
   businessId: string,
-  submissions: Submissions,
+  submissions: ReturnType<typeof createSubmissions>,
 ): BusinessApi => {
   const { database, queues, feed, graph, models, queueCaps } = parts
   const { uploads, ensureKnown, checkBudgets, announce } = submissions
@@ -287,5 +288,31 @@ export const createBusinessApi = (
       const name = 'run_id' in source ? `run "${source.run_id}"` : `session "${source.session_id}"`
       throw new MasonError('not_found', `there is no ${name}`)
     },
+  }
+}
+
+/** What can be done with runs on behalf of each business, made when it is first asked for. */
+export const createBusinessApis = (
+  { quotas: defaults }: Config,
+  given: Omit<BusinessApiParts, 'queueCaps' | 'quotas' | 'pollPermits'>,
+) => {
+  const { database, clock } = given
+  const quotas = createQuotas(database, defaults, clock)
+  const queueCaps = createQueueCaps(database, clock, defaults.queuedRuns)
+  const parts = { ...given, quotas, queueCaps, pollPermits: createPollPermits() }
+  const businesses = new Map<string, { api: BusinessApi; ofJobs: JobAdmissions }>()
+  const open = (businessId: string) => {
+    const known = businesses.get(businessId)
+    if (known) return known
+    const submissions = createSubmissions(parts, businessId)
+    const opened = { api: createBusinessApi(parts, businessId, submissions), ofJobs: submissions.ofJobs }
+    businesses.set(businessId, opened)
+    return opened
+  }
+  return {
+    of: (businessId: string): BusinessApi => open(businessId).api,
+    /** How jobs of the public queue are admitted. */
+    jobsOf: (businessId: string): JobAdmissions => open(businessId).ofJobs,
+    countRequest: (businessId: string): Promise<void> => quotas.checkRequest(businessId),
   }
 }

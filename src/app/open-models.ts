@@ -1,14 +1,8 @@
 import { createBudgetChecks } from '../accounts/budget-checks.ts'
 import type { Config } from '../infra/config/config.ts'
-import type { Database } from '../infra/database/database.ts'
 import { openEgress } from '../infra/egress/egress.ts'
-import type { Closers } from '../infra/lib/closers.ts'
-import type { Hints } from '../infra/queue/hints.ts'
 import { openMasterKeys } from '../infra/secrets/master-key-files.ts'
-import type { Scrubber } from '../infra/secrets/scrubber.ts'
-import type { VisitNote } from '../infra/telemetry/visit-scope.ts'
 import { createMemoryEmbedder } from '../memory/store/embedder.ts'
-import type { CallCounts } from '../models/call/call-counts.ts'
 import { createMediaPort } from '../models/call/media-port.ts'
 import { createModelGateway } from '../models/call/model-gateway.ts'
 import { createModelAdmin } from '../models/call/model-probe.ts'
@@ -16,12 +10,7 @@ import { createStopRefusals } from '../models/call/stop-refusals.ts'
 import { createUnreadAnswers } from '../models/call/unread-answers.ts'
 import { builtInFormats } from '../models/formats/built-in/built-in-formats.ts'
 import { compileFormat } from '../models/formats/format-compiler.ts'
-import {
-  createModelHealth,
-  type ModelHealth,
-  type ModelHealthOptions,
-  minHealthyKeys,
-} from '../models/health/model-health.ts'
+import { createModelHealth, type ModelHealth, minHealthyKeys } from '../models/health/model-health.ts'
 import { createRunCostReader } from '../models/metering/cost.ts'
 import { createMeter } from '../models/metering/meter.ts'
 import type { ModelCaller, RegistryView, ResponseReader } from '../models/ports/model-ports.ts'
@@ -33,13 +22,12 @@ import { createRegistryAdmin } from '../models/registry/registry-admin.ts'
 import { createModelChooser } from '../models/routing/model-chooser.ts'
 import type { FormatView } from '../models/schemas/response-format.ts'
 import { createJsonParser } from '../models/transport/json-parser.ts'
-import type { RetryPolicy } from '../models/transport/retry-policy.ts'
 import { memoizeByObject } from '../state/memoize.ts'
-import type { Clock } from '../state/ports/clock.ts'
-import type { Log } from '../state/ports/log.ts'
-import type { Tracer } from '../state/ports/tracer.ts'
+import type { Models } from '../state/ports/models.ts'
 import type { Scenario, Scenarios } from '../state/scenario.ts'
 import { findInProcessModel } from './find-in-process-model.ts'
+import type { Drivers } from './open-drivers.ts'
+import type { RuntimeOptions } from './runtime-options.ts'
 
 const listScenarios = memoizeByObject((rows: ReadonlyMap<string, Scenario>): readonly Scenario[] => [
   ...rows.values(),
@@ -48,32 +36,13 @@ const listScenarios = memoizeByObject((rows: ReadonlyMap<string, Scenario>): rea
 /** A candidate gets so many requests of a call at most, with these delays in between. */
 const defaultRetry = { attempts: 2, baseMs: 500, maxMs: 20_000 }
 
-/** Delays after errors of vendors; tests use shorter ones. */
-export type ModelRetryDelays = Pick<ModelHealthOptions, 'cooling' | 'disabled'> & {
-  retry?: RetryPolicy
-}
-
 /** The largest image, recording or video that is fetched from an address: what a tool can read back. */
 const maxMediaBytes = 64 * 1024 * 1024
 
-type ModelLayerParts = {
-  retryDelays: ModelRetryDelays
-  config: Config
-  database: Database
-  hints: Hints
-  clock: Clock
-  log: Log
-  scrubber: Scrubber
-  closers: Closers
-  tracer: Tracer
-  /** The visit that goes on; null: none. */
-  readVisit(): VisitNote | null
-  counts: CallCounts
-}
-
 /** Opens everything between the port of the graph and the vendors: registry, health, ledger, providers, and the gateway. */
-export const openModels = async (parts: ModelLayerParts) => {
-  const { config, database, hints, clock, log, scrubber, closers, retryDelays } = parts
+export const openModels = async (config: Config, options: RuntimeOptions, drivers: Drivers) => {
+  const { database, hints, clock, log, scrubber, closers, readVisit, metrics } = drivers
+  const { modelRetryDelays: retryDelays = {} } = options
   const masterKeys = await openMasterKeys(config, (secret) => scrubber.add(secret))
   const inProcess = await findInProcessModel(config)
   const registry = await openRegistry({
@@ -109,7 +78,7 @@ export const openModels = async (parts: ModelLayerParts) => {
     http: openHttpProvider({ egress, clock, compile: readerOf }),
   }
   const redact = (text: string): string => scrubber.text(text)
-  const requests = { providers, meter, health, clock, log, registry, redact, readVisit: parts.readVisit }
+  const requests = { providers, meter, health, clock, log, registry, redact, readVisit }
   const chooser = createModelChooser(health)
   const transport = {
     egress,
@@ -126,8 +95,8 @@ export const openModels = async (parts: ModelLayerParts) => {
     stops: createStopRefusals(database, registry, log),
     readRunCost: createRunCostReader(database, meter),
     findReachedBudget: budgets.findReached,
-    counts: parts.counts,
-    tracer: parts.tracer,
+    counts: metrics,
+    tracer: drivers.tracer,
   })
   const registryAdmin = createRegistryAdmin({
     database,
@@ -136,8 +105,16 @@ export const openModels = async (parts: ModelLayerParts) => {
     hints,
     models: createModelAdmin({ ...requests, scrubber }),
   })
+  metrics.onScrape(() => {
+    for (const pool of listKeyPools(registry.view, health)) metrics.keyPool(pool)
+  })
   return {
     service,
+    /** The port of the graph. */
+    for(caller: ModelCaller): Models {
+      const models = options.models ?? service.for(caller)
+      return options.wrap?.models?.(models) ?? models
+    },
     budgets,
     masterKeys,
     registryAdmin,
@@ -148,9 +125,11 @@ export const openModels = async (parts: ModelLayerParts) => {
     media: (caller: ModelCaller) =>
       createMediaPort({ ...requests, ask: service.ask, chooser, transport }, caller),
     embedder: createMemoryEmbedder({ sql: database, ask: service.ask, view: () => registry.view }),
-    keyPools: () => listKeyPools(registry.view, health),
   }
 }
+
+/** See `openModels`. */
+export type ModelLayer = Awaited<ReturnType<typeof openModels>>
 
 /** Compiles each format once, at its first response. */
 const createReaderCache = (): ((format: FormatView) => ResponseReader) => {

@@ -8,40 +8,25 @@ import { type Features, openFeatures, provide } from '../features/load-features.
 import { checkRequestNames } from '../graph/check-request.ts'
 import type { GraphInfo } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
-import type { Database } from '../infra/database/database.ts'
-import type { Egress } from '../infra/egress/egress-port.ts'
-import type { Hints } from '../infra/queue/hints.ts'
-import type { Queues } from '../infra/queue/queues.ts'
+import { toIssuer } from '../infra/config/issuer.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
-import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Agents } from '../state/ports/agents.ts'
-import type { Clock } from '../state/ports/clock.ts'
-import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import { featureSources } from './features.generated.ts'
+import type { Drivers } from './open-drivers.ts'
 
-type CoreParts = {
-  database: Database
-  workerDatabase: Database
-  executorDatabase: Database | null
+type CoreParts = Drivers & {
   config: Config
-  clock: Clock
-  queues: Queues
-  hints: Hints
-  log: Log
-  egress: Egress
   masterKeys: MasterKeys
-  scrubber: Scrubber
   /** Made with the services of features. */
   graph(): GraphInfo
   models: Models
   modelGateway: ModelGateway
   checkBudgets(spender: Spender): Promise<void>
   checkWebhookAddress: CheckWebhookAddress
-  address: core.ServerAddress
   runsOf(businessId: string): BusinessRuns
 }
 
@@ -61,7 +46,10 @@ export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
     provide(core.scrubberRef, parts.scrubber),
     provide(core.modelGatewayRef, parts.modelGateway),
     provide(core.budgetCheckRef, parts.checkBudgets),
-    provide(core.serverAddressRef, parts.address),
+    provide(core.serverAddressRef, {
+      origin: toIssuer(parts.config),
+      publicUrl: parts.config.publicUrl ?? null,
+    }),
     provide(core.businessRunsRef, parts.runsOf),
     provide(core.graphRef, parts.graph),
     provide(core.jobPollRef, async (refId) => void (await pollJobNow(parts.database, refId))),

@@ -1,6 +1,7 @@
 import type { Config } from '../infra/config/config.ts'
 import type { Runtime } from './api.ts'
-import { openRuntime, type RuntimeOptions } from './open-runtime.ts'
+import { openRuntime } from './open-runtime.ts'
+import type { RuntimeOptions } from './runtime-options.ts'
 
 /**
  * One worker in this process, as `mason worker`: it executes runs until it is closed, and then hands back the unfinished ones.

@@ -1,7 +1,8 @@
 // biome-ignore-all lint/performance/noBarrelFile: this file is what `mason-runtime/testing` exports
 import { randomBytes } from 'node:crypto'
 import type { Runtime } from '../app/api.ts'
-import { openRuntime, type RuntimeOptions } from '../app/open-runtime.ts'
+import { openRuntime } from '../app/open-runtime.ts'
+import type { RuntimeOptions } from '../app/runtime-options.ts'
 import { readConfig } from '../infra/config/config.ts'
 import { loadProject } from '../project/load-project.ts'
 import type { RunRequest } from '../state/run-request.ts'

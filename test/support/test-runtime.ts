@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import type { BusinessApi, Runtime } from '../../src/app/api.ts'
-import { openRuntime, type RuntimeOptions } from '../../src/app/open-runtime.ts'
+import { openRuntime } from '../../src/app/open-runtime.ts'
+import type { RuntimeOptions } from '../../src/app/runtime-options.ts'
 import type { RunExit } from '../../src/graph/execute.ts'
 import type { LiveRun } from '../../src/graph/live-run.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'

@@ -1,5 +1,5 @@
 import type { Runtime } from '../../src/app/api.ts'
-import type { ModelRetryDelays } from '../../src/app/open-models.ts'
+import type { ModelRetryDelays } from '../../src/app/runtime-options.ts'
 import type { ModelResponse, ModelSelector } from '../../src/models/ports/call-ports.ts'
 import type { CanonicalRequest, ModelCaller, ResultDelta } from '../../src/models/ports/model-ports.ts'
 import {

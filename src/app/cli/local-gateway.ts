@@ -5,7 +5,7 @@ import { createScrubber, type Scrubber } from '../../infra/secrets/scrubber.ts'
 import { isMasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import { rulesOnly } from '../../state/ports/models.ts'
-import type { RuntimeOptions } from '../open-runtime.ts'
+import type { RuntimeOptions } from '../runtime-options.ts'
 import { resolveCommandName } from './command-name.ts'
 import { type RunGateway, withLockRemedy } from './gateway.ts'
 

@@ -1,0 +1,67 @@
+import { createBacklogReader } from '../engine/runs/backlog.ts'
+import type { Config } from '../infra/config/config.ts'
+import { createAuditing } from '../infra/database/audited-database.ts'
+import { ensureDatabaseId } from '../infra/database/database-id.ts'
+import { openDatabases } from '../infra/database/open-database.ts'
+import { openEgress } from '../infra/egress/egress.ts'
+import type { Closers } from '../infra/lib/closers.ts'
+import { silentLog } from '../infra/lib/silent-log.ts'
+import { systemClock } from '../infra/lib/system-clock.ts'
+import { openHints } from '../infra/queue/hints.ts'
+import { openQueues } from '../infra/queue/queues.ts'
+import { createScrubbedLog } from '../infra/secrets/scrubbed-log.ts'
+import { createScrubber } from '../infra/secrets/scrubber.ts'
+import { addSettingSecrets } from '../infra/secrets/setting-secrets.ts'
+import { withToolMetrics } from '../infra/telemetry/measured-tracer.ts'
+import { createMetrics } from '../infra/telemetry/metrics.ts'
+import { openTelemetry } from '../infra/telemetry/telemetry.ts'
+import { createVisitScope } from '../infra/telemetry/visit-scope.ts'
+import type { RuntimeOptions } from './runtime-options.ts'
+
+/** Opens what a process stands on: its log and clock, telemetry, databases, queues, and the way to other addresses. */
+export const openDrivers = async (config: Config, options: RuntimeOptions, closers: Closers) => {
+  const { wrap = {}, scrubber = createScrubber(), clock = systemClock } = options
+  addSettingSecrets(config, scrubber)
+  const log = createScrubbedLog(options.log ?? silentLog, scrubber)
+  const telemetry = await openTelemetry({ endpoint: config.otlpEndpoint, clock, log, ...options.traceDelays })
+  // closed last, since everything else still ends its spans
+  closers.add(() => telemetry.close())
+  const opened = await openDatabases(config, log, {
+    loadDataDir: options.loadDataDir,
+    schema: options.migrate ? 'migrate' : 'check',
+  })
+  closers.add(() => opened.close())
+  // what both parts of the process share works under the login of the API, which may less
+  const apiDatabase = wrap.database?.(opened.api) ?? opened.api
+  const auditing = createAuditing()
+  const database = auditing.wrap(apiDatabase)
+  const workerDatabase =
+    opened.worker === opened.api ? apiDatabase : (wrap.database?.(opened.worker) ?? opened.worker)
+  const readBacklog = createBacklogReader(database, clock)
+  const metrics = createMetrics(readBacklog)
+  metrics.onScrape(() => {
+    const spans = telemetry.counts()
+    if (spans) metrics.spans(spans)
+  })
+  const { readVisit, withVisits } = createVisitScope()
+  const tracer = withVisits(withToolMetrics(telemetry.tracer, metrics, clock))
+  const { redisUrl: url, queuePrefix: prefix } = config
+  const queueOptions =
+    url === null
+      ? { kind: 'embedded' as const }
+      : { kind: 'redis' as const, url, prefix, databaseId: await ensureDatabaseId(opened.api) }
+  const openedQueues = await openQueues({ log, ...queueOptions })
+  closers.add(() => openedQueues.close(2000))
+  const queues = wrap.queues?.(openedQueues) ?? openedQueues
+  const openedHints = await openHints({ log, ...queueOptions })
+  const hints = wrap.hints?.(openedHints) ?? openedHints
+  closers.add(() => hints.close())
+  const egress = openEgress()
+  closers.use(egress)
+  const databases = { database, workerDatabase, executorDatabase: opened.payments, auditing }
+  const telling = { log, clock, metrics, tracer, readVisit, readBacklog }
+  return { ...databases, ...telling, scrubber, queues, hints, egress, closers }
+}
+
+/** See `openDrivers`. */
+export type Drivers = Awaited<ReturnType<typeof openDrivers>>
