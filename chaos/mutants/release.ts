@@ -251,7 +251,7 @@ export const releaseMutants: readonly Mutant[] = [
   },
   {
     name: 'a worker with a free place looks for itself',
-    file: 'src/engine/worker/start-worker.ts',
+    file: 'src/engine/worker/worker-loops.ts',
     edits: [{ from: 'if (worker.hasCapacity)', to: 'if (options.leaseMs < 0)' }],
     why: 'nothing is done while the queue is down',
     caughtBy: relay(

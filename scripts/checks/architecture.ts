@@ -129,11 +129,30 @@ const listForeignTables = (): string[] =>
     )
   })
 
+/** A table that the roles of the processes cannot use, or can use across businesses, by `migrations/schema.sql`. */
+export const listOpenTables = (schema: string): string[] =>
+  [...schema.matchAll(/^CREATE TABLE ([a-z_]+) /gm)].flatMap(([, table]) => {
+    const has = (statement: string): boolean => new RegExp(`^${statement}`, 'm').test(schema)
+    const missing = [
+      !has(`ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY;`) && 'ENABLE ROW LEVEL SECURITY',
+      !has(`ALTER TABLE ${table} FORCE ROW LEVEL SECURITY;`) && 'FORCE ROW LEVEL SECURITY',
+      !has(`CREATE POLICY \\w+ ON ${table} `) && 'policy',
+      !has(`GRANT [^;]* ON TABLE ${table} TO `) && 'grant',
+    ].filter((one) => one !== false)
+    return missing.length === 0
+      ? []
+      : [`${table} has no ${missing.join(', no ')}; add it to the migration: docs/features.md#migrations`]
+  })
+
 /** What the folders of `src` keep to. */
 export const architecture: readonly Check[] = [
   ['an import goes against the arrows between folders', () => sources.flatMap(findViolations)],
   ['the core imports a feature, or a feature more than the handles of another', listFeatureImports],
   ['a migration of a feature touches a table of another', listForeignTables],
+  [
+    'a table is not open to the right roles alone',
+    () => listOpenTables(readFileSync(join(root, 'migrations/schema.sql'), 'utf8')),
+  ],
   [
     'src/app/features.generated.ts is not that of the folders of src/features: run npm run features',
     () => (readFileSync(featureListPath, 'utf8') === renderFeatureList() ? [] : [featureListPath]),

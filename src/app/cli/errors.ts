@@ -1,3 +1,4 @@
+import { ClientError } from '../../client/client-error.ts'
 import { type Environment, readSettingErrors } from '../../infra/config/config.ts'
 import { isMasonError, MasonError } from '../../state/errors.ts'
 import { withCommandName } from './command-name.ts'
@@ -33,6 +34,12 @@ const listSettingErrors = (errors: ReturnType<typeof readSettingErrors>): string
   ]),
 ]
 
+/** What the log of the server names the request by. */
+const listRequestIds = (error: unknown): string[] =>
+  error instanceof ClientError && error.code === 'internal' && error.problem?.request_id
+    ? [`  request id: ${error.problem.request_id}`]
+    : []
+
 /** An error and its remedy as lines for people. The stack is included at LOG_LEVEL debug and trace only. */
 export const formatCliError = (error: unknown, env: Environment): string => {
   const remedy = error instanceof UsageError || error instanceof MasonError ? error.remedy : undefined
@@ -43,6 +50,7 @@ export const formatCliError = (error: unknown, env: Environment): string => {
       : [
           `mason: ${error instanceof Error ? error.message || error.name : String(error)}`,
           ...(error instanceof MasonError ? listFieldErrors(error) : []),
+          ...listRequestIds(error),
           ...(remedy ? [`  -> ${withCommandName(remedy)}`] : []),
         ]
   if (env.LOG_LEVEL === 'debug' || env.LOG_LEVEL === 'trace') lines.push(formatStack(error))

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { listOpenTables } from '../../scripts/checks/architecture.ts'
+
+const table = 'CREATE TABLE notes (\n  tenant text NOT NULL\n);\n'
+const rows = 'ALTER TABLE notes ENABLE ROW LEVEL SECURITY;\nALTER TABLE notes FORCE ROW LEVEL SECURITY;\n'
+const policy = 'CREATE POLICY worker ON notes TO mason_worker USING (true);\n'
+const grant = 'GRANT SELECT ON TABLE notes TO mason_worker;\n'
+
+test('a table without row-level security, policy or grant is named with what it has not', () => {
+  const remedy = 'add it to the migration: docs/features.md#migrations'
+  expect(listOpenTables(table + rows + policy + grant)).toEqual([])
+  expect(listOpenTables(table + rows + policy)).toEqual([`notes has no grant; ${remedy}`])
+  expect(listOpenTables(table + policy + grant)).toEqual([
+    `notes has no ENABLE ROW LEVEL SECURITY, no FORCE ROW LEVEL SECURITY; ${remedy}`,
+  ])
+  expect(listOpenTables(table + rows + grant.replace('notes', 'notes_of_others'))).toEqual([
+    `notes has no policy, no grant; ${remedy}`,
+  ])
+})
