@@ -142,14 +142,14 @@ type Figure = readonly [figure: string, found: number | string | string[], most?
 
 const figures: readonly Figure[] = [
   ['files in src', sources.length],
-  ['lines in src without comments and blanks', sum(sources.map(countCode)), 71_000],
-  ['lines in the core without comments and blanks', sum(sources.filter(isCore).map(countCode)), 44_000],
+  ['lines in src without comments and blanks', sum(sources.map(countCode)), 70_700],
+  ['lines in the core without comments and blanks', sum(sources.filter(isCore).map(countCode)), 42_800],
   ['lines in src/infra without comments and blanks', sum(under('infra/').map(countCode))],
   ['lines in src/features/offline-model', sum(under('features/offline-model/').map(countLines))],
   ['lines of sample data in src', sum(under('models/formats/').map(countSampleLines)), 0],
   ['files that name a feature from outside', findFeatureMentions(), 15],
   ['imports of the composition root', compositionRoot.flatMap(listImports), 25],
-  ['rows of the architecture check', Object.keys(arrows), 21],
+  ['rows of the architecture check', Object.keys(arrows), 20],
   ['tables that two folders write', findSharedTables(), 12],
   ['import cycles between files', toLines(findCycles(fileGraph(sources))), 0],
   ['import cycles between folders', toLines(findCycles(folderGraph(fileGraph(sources)))), 0],

@@ -123,8 +123,8 @@ export const consentMutants: readonly Mutant[] = [
     file: 'src/features/payments/consent/consents.ts',
     edits: [
       {
-        from: '  const { offer_ends } = await readConsent(sql, tenant, request, audience)\n',
-        to: '  const offer_ends = null\n',
+        from: '      : await readConsent(sql, tenant, request, audience)\n',
+        to: '      : { offer_ends: null }\n',
       },
     ],
     why: 'a person is asked to pay a merchant that the business does not trust',

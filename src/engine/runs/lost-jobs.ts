@@ -61,7 +61,7 @@ type LostJobsOptions = {
 
 /** The jobs that workers were lost with. Each is counted before it is read, so that a deadly one ends; passing errors count for nothing. */
 export const createLostJobs = ({ database, clock, secrets, rejectJob }: LostJobsOptions) => {
-  /** Null also for one that is not signed as it must be: it is told nothing of the business that it names. */
+  /** Null also for one that is not signed as it must be: its producer learns nothing of the business that it names. */
   const findAdmitted = async (job: UnparsedJob): Promise<JobOutcome | null> => {
     const sent = await queryOne<Nullable<SignedJob>>(database, sentStatement, [job.json])
     const { payload = null, signature } = sent ?? {}
