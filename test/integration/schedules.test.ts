@@ -186,7 +186,6 @@ describe('a planned time', () => {
   }) => {
     const business_id = unique('plan')
     const read = async (id: string) => (await admin('GET', `/${id}?business_id=${business_id}`)).body
-    const full = (await admin('POST', '', { ...daily, business_id })).body
     const other = (
       await admin('POST', '', { ...daily, business_id, request: { ...request, session_id: 's-1' } })
     ).body
@@ -201,12 +200,12 @@ describe('a planned time', () => {
     })
 
     await database.query('UPDATE businesses SET quota_queued_runs = 1 WHERE tenant = $1', [business_id])
-    let minutes = 0
-    await until('the quota is full', async () => {
-      // a planned time of its own: the one before is a run already where the quota was not known yet
-      await makeDue(database, full.id, minutes++)
+    // a schedule of its own each time: that of the time before has a run already where the quota was not known yet
+    const full = await until('the quota is full', async () => {
+      const { id } = (await admin('POST', '', { ...daily, business_id })).body
+      await makeDue(database, id, 0)
       await fire()
-      return (await read(full.id)).last_error
+      return (await read(id)).last_error && { id }
     })
     const refused = await read(full.id)
     expect(refused.last_error).toMatchObject({ code: 'too_many_requests', planned_at: refused.next_at })
