@@ -294,12 +294,12 @@ const createBusinessApi = (
 /** What can be done with runs on behalf of each business, made when it is first asked for. */
 export const createBusinessApis = (
   { quotas: defaults }: Config,
-  given: Omit<BusinessApiParts, 'queueCaps' | 'quotas' | 'pollPermits'>,
+  shared: Omit<BusinessApiParts, 'queueCaps' | 'quotas' | 'pollPermits'>,
 ) => {
-  const { database, clock } = given
+  const { database, clock } = shared
   const quotas = createQuotas(database, defaults, clock)
   const queueCaps = createQueueCaps(database, clock, defaults.queuedRuns)
-  const parts = { ...given, quotas, queueCaps, pollPermits: createPollPermits() }
+  const parts = { ...shared, quotas, queueCaps, pollPermits: createPollPermits() }
   const businesses = new Map<string, { api: BusinessApi; ofJobs: JobAdmissions }>()
   const open = (businessId: string) => {
     const known = businesses.get(businessId)

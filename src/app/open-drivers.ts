@@ -10,7 +10,7 @@ import { systemClock } from '../infra/lib/system-clock.ts'
 import { openHints } from '../infra/queue/hints.ts'
 import { openQueues } from '../infra/queue/queues.ts'
 import { createScrubbedLog } from '../infra/secrets/scrubbed-log.ts'
-import { createScrubber } from '../infra/secrets/scrubber.ts'
+import { createScrubber, type Scrubber } from '../infra/secrets/scrubber.ts'
 import { addSettingSecrets } from '../infra/secrets/setting-secrets.ts'
 import { withToolMetrics } from '../infra/telemetry/measured-tracer.ts'
 import { createMetrics } from '../infra/telemetry/metrics.ts'
@@ -18,10 +18,20 @@ import { openTelemetry } from '../infra/telemetry/telemetry.ts'
 import { createVisitScope } from '../infra/telemetry/visit-scope.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 
-/** Opens what a process stands on: its log and clock, telemetry, databases, queues, and the way to other addresses. */
-export const openDrivers = async (config: Config, options: RuntimeOptions, closers: Closers) => {
-  const { wrap = {}, scrubber = createScrubber(), clock = systemClock } = options
+/** What removes secrets from texts; it knows those of the settings. */
+export const openScrubber = (config: Config, { scrubber = createScrubber() }: RuntimeOptions): Scrubber => {
   addSettingSecrets(config, scrubber)
+  return scrubber
+}
+
+/** Opens what a process stands on: its log and clock, telemetry, databases, queues, and the way to other addresses. */
+export const openDrivers = async (
+  config: Config,
+  options: RuntimeOptions,
+  scrubber: Scrubber,
+  closers: Closers,
+) => {
+  const { wrap = {}, clock = systemClock } = options
   const log = createScrubbedLog(options.log ?? silentLog, scrubber)
   const telemetry = await openTelemetry({ endpoint: config.otlpEndpoint, clock, log, ...options.traceDelays })
   // closed last, since everything else still ends its spans
@@ -59,8 +69,8 @@ export const openDrivers = async (config: Config, options: RuntimeOptions, close
   const egress = openEgress()
   closers.use(egress)
   const databases = { database, workerDatabase, executorDatabase: opened.payments, auditing }
-  const telling = { log, clock, metrics, tracer, readVisit, readBacklog }
-  return { ...databases, ...telling, scrubber, queues, hints, egress, closers }
+  const observers = { log, metrics, tracer, readVisit, readBacklog }
+  return { ...databases, ...observers, clock, scrubber, queues, hints, egress, closers }
 }
 
 /** See `openDrivers`. */

@@ -18,7 +18,7 @@ import { actInBulk } from './bulk-actions.ts'
 import { createBusinessApis } from './business-api.ts'
 import { checkHealth } from './check-health.ts'
 import { loadAllParts } from './load-all-parts.ts'
-import { openDrivers } from './open-drivers.ts'
+import { openDrivers, openScrubber } from './open-drivers.ts'
 import { openModels } from './open-models.ts'
 import { createWebhookCheck, openRuntimeFeatures } from './open-runtime-features.ts'
 import { openRunServices } from './run-services.ts'
@@ -52,8 +52,10 @@ export const openRuntime = async (config: Config, options: RuntimeOptions = {}):
 }
 
 const compose = async (config: Config, options: RuntimeOptions, closers: Closers): Promise<Runtime> => {
+  // before own tools are loaded, whose errors may quote a secret
+  const scrubber = openScrubber(config, options)
   const parts = await loadAllParts(config.toolFolders, options.toolFolders)
-  const drivers = await openDrivers(config, options, closers)
+  const drivers = await openDrivers(config, options, scrubber, closers)
   const { database, workerDatabase, queues, hints, clock, log, metrics } = drivers
   const feed = await openFeed({ sql: database, hints, clock, log })
   closers.add(() => feed.close())

@@ -157,6 +157,6 @@ export const findNeedErrors = ({ nodes, tools }: GraphParts, serviceNames: reado
       .map(
         (service: string) =>
           `${kind} "${name}" needs the service "${service}", which is not there; remove it from its needs, or add it ` +
-          `to the services of src/app/open-runtime.ts (${serviceNames.join(', ')})`,
+          `to the services of src/app/run-services.ts (${serviceNames.join(', ')})`,
       ),
   )
