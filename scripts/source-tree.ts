@@ -161,7 +161,7 @@ export const findLiteralSpreads = (sources: readonly Pick<Source, 'path' | 'text
 export const listTables = (sql: string): string[] => {
   const script = sql.replace(/\$\$[\s\S]*?\$\$/g, '').replace(/--.*/g, '')
   const statements =
-    /\b(?:(?:CREATE|ALTER|DROP) TABLE|INSERT INTO|UPDATE|DELETE FROM)\s+(?:IF (?:NOT )?EXISTS\s+)?([a-z_]+)/g
+    /\b(?:(?:CREATE|ALTER|DROP) TABLE|INSERT INTO|UPDATE|DELETE FROM)\s+(?:IF (?:NOT )?EXISTS\s+)?([a-z_0-9]+)/g
   return [...script.matchAll(statements)].map(([, name = '']) => name)
 }
 

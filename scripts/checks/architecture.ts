@@ -131,7 +131,7 @@ const listForeignTables = (): string[] =>
 
 /** A table that the roles of the processes cannot use, or can use across businesses, by `migrations/schema.sql`. */
 export const listOpenTables = (schema: string): string[] =>
-  [...schema.matchAll(/^CREATE TABLE ([a-z_]+) /gm)].flatMap(([, table]) => {
+  [...schema.matchAll(/^CREATE TABLE ([a-z_0-9]+) /gm)].flatMap(([, table]) => {
     const has = (statement: string): boolean => new RegExp(`^${statement}`, 'm').test(schema)
     const missing = [
       !has(`ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY;`) && 'ENABLE ROW LEVEL SECURITY',
@@ -156,6 +156,13 @@ export const architecture: readonly Check[] = [
   [
     'src/app/features.generated.ts is not that of the folders of src/features: run npm run features',
     () => (readFileSync(featureListPath, 'utf8') === renderFeatureList() ? [] : [featureListPath]),
+  ],
+  [
+    'a process with a vendor loads the rules of the offline model',
+    () =>
+      listLoaded('features/offline-model/in-process-model.service.ts').filter((path) =>
+        path.endsWith('/offline-model.ts'),
+      ),
   ],
   [
     'the executor of payments loads code of the runtime',

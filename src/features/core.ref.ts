@@ -53,7 +53,10 @@ export const modelGatewayRef = defineRef<Pick<ModelGateway, 'ask' | 'list'>>('co
 /** Counts what is about to start; throws `budget_exhausted` (detail.retry_after_s). Runs are checked by `submit`. */
 export const budgetCheckRef = defineRef<(spender: Spender) => Promise<void>>('core.budget-check')
 
-/** A feature provides it, for processes whose settings name no model. It is found before all other services, so it needs `configRef` alone. */
+/**
+ * A feature provides it, for processes whose settings name no model, in `in-process-model.service.ts`. It is found before all other services and
+ * then started again with them, so it needs `configRef` alone and holds nothing.
+ */
 export const inProcessModelRef = defineRef<InProcessModel>('core.in-process-model')
 
 /** Runs on behalf of a business. */

@@ -75,7 +75,7 @@ export const readSeedImage = async (log: Log, path?: string): Promise<Buffer> =>
 
 /** A file system in memory that begins with the files of an image; PGlite's own loading of a tar copies each several times. */
 export class SeededMemoryFS extends MemoryFS {
-  private readonly tar: Uint8Array
+  private tar: Uint8Array | null
 
   constructor(tar: Uint8Array) {
     super()
@@ -85,9 +85,11 @@ export class SeededMemoryFS extends MemoryFS {
   override async initialSyncFs(): Promise<void> {
     const files = this.pg?.Module.FS
     // one copy for all files, which are written in place
-    for (const { path, content } of readTarEntries(Buffer.from(this.tar)))
+    for (const { path, content } of readTarEntries(Buffer.from(this.tar ?? [])))
       if (content) files?.writeFile(PGlite.paths.PGDATA + path, content, { canOwn: true })
       else files?.mkdirTree(PGlite.paths.PGDATA + path)
+    // PGlite keeps this object until it closes
+    this.tar = null
   }
 }
 
