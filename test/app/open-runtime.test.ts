@@ -11,7 +11,10 @@ test('what an own tool throws as it is loaded shows no secret of the settings', 
   await using folder = await openFolder()
   await writeFile(join(folder.path, 'shop.tool.ts'), `throw new Error('no shop for ${secret}')\n`)
   const scrubber = createScrubber()
-  const config = readConfig({ OPENAI_API_KEY: secret, DATA_DIR: join(folder.path, 'data') }, { role: 'serve' })
+  const config = readConfig(
+    { OPENAI_API_KEY: secret, DATA_DIR: join(folder.path, 'data') },
+    { role: 'serve' },
+  )
   const opened = openRuntime(config, { scrubber, toolFolders: [folder.path] })
   const error = await opened.then(() => null, String)
   expect(error).toContain('no shop for')
