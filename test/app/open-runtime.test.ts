@@ -9,7 +9,7 @@ import { openFolder } from '../support/file-samples.ts'
 test('what an own tool throws as it is loaded shows no secret of the settings', async () => {
   const secret = 'sk-of-this-test-alone'
   await using folder = await openFolder()
-  await writeFile(join(folder.path, 'shop.tool.ts'), `throw new Error('no shop for ${secret}')\n`)
+  await writeFile(join(folder.path, 'shop.tool.js'), `throw new Error('no shop for ${secret}')\n`)
   const scrubber = createScrubber()
   const config = readConfig(
     { OPENAI_API_KEY: secret, DATA_DIR: join(folder.path, 'data') },
