@@ -1,15 +1,15 @@
 import type { ErrorCode } from '../../src/state/errors.ts'
 import { openaiError } from '../../test/support/fake-model/answer.ts'
-import type { FakeFault } from '../../test/support/fake-model/types.ts'
+import type { FakeFailure } from '../../test/support/fake-model/types.ts'
 
 /**
  * A fault of a model server. `code`: with what a run fails whose last request met it; null where a reply came through. After
  * `model_unavailable` a run waits, and fails when its time is up.
  */
-type BadModel = { name: string; fault: FakeFault; code: ErrorCode | null }
+type BadModel = { name: string; fault: FakeFailure; code: ErrorCode | null }
 
 const page = { 'content-type': 'text/html' }
-const named = (fault: Extract<FakeFault, string>, code: ErrorCode | null): BadModel => ({
+const named = (fault: Extract<FakeFailure, string>, code: ErrorCode | null): BadModel => ({
   name: fault,
   fault,
   code,

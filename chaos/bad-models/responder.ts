@@ -30,7 +30,7 @@ export const createResponder = (
     const earlier = requests.get(run) ?? []
     const fault = isCalm ? null : faultFor(seed, run, earlier.length)
     requests.set(run, [...earlier, { request, fault }])
-    return { ...healthy(request, run), ...(fault && { fault: fault.fault }) }
+    return { ...healthy(request, run), ...(fault && { failure: fault.fault }) }
   }
   const calm = (is: boolean): void => {
     isCalm = is

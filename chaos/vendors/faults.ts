@@ -1,13 +1,13 @@
 import type { Usage } from '../../src/state/runtime-state.ts'
 import { openaiError } from '../../test/support/fake-model/answer.ts'
-import type { FakeReply, FakeRequest, NamedFault } from '../../test/support/fake-model/types.ts'
+import type { FakeReply, FakeRequest, NamedFailure } from '../../test/support/fake-model/types.ts'
 
 /** What a fault makes of a good reply. */
 export type VendorFault = { name: string; spoil(reply: FakeReply, request: FakeRequest): FakeReply }
 
-const named = (fault: NamedFault): VendorFault => ({
+const named = (fault: NamedFailure): VendorFault => ({
   name: fault,
-  spoil: (reply) => ({ ...reply, fault }),
+  spoil: (reply) => ({ ...reply, failure: fault }),
 })
 
 /** An error that repeats the key, as careless vendors do. */
@@ -15,7 +15,7 @@ const refusal = (name: string, status: number, headers: Record<string, string> =
   name,
   spoil: (reply, request) => ({
     ...reply,
-    fault: {
+    failure: {
       status,
       headers,
       body: openaiError(`not now, ${request.headers.authorization}`, 'fake_fault'),

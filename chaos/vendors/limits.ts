@@ -79,7 +79,7 @@ export const healVendor = async (
   await using server = await startFakeModel({
     script: ({ headers }) =>
       sick
-        ? { fault: { status: 401, body: { error: { message: `unknown key ${headers.authorization}` } } } }
+        ? { failure: { status: 401, body: { error: { message: `unknown key ${headers.authorization}` } } } }
         : { text: 'welcome' },
   })
   const { id, model, keys } = await addVendor(stage, {

@@ -128,7 +128,7 @@ describe.skipIf(browserMissing)('every page', () => {
   ] as const)('each task of %s takes at most five clicks', { timeout: 300_000 }, async (person, roles) => {
     const token = roles === null ? mason.adminToken : (await mason.createToken(person, [...roles])).token
     const user = `user-of-${person.replaceAll(' ', '-')}`
-    mason.model.script(() => ({ fault: { status: 400 } }))
+    mason.model.script(() => ({ failure: { status: 400 } }))
     await mason.call('POST', '/v1/runs/wait', { prompt: 'Fail for them', user_id: user })
     const mayWrite = person !== 'a developer'
     say(mason.model, { planner: [calling(['ask_user', { question: user, options: ['red', 'blue'] }])] })

@@ -22,7 +22,7 @@ describe.skipIf(browserMissing)('runs', () => {
       ],
     })
     done = await submit('What is six times seven?')
-    mason.model.script(() => ({ fault: { status: 400 } }))
+    mason.model.script(() => ({ failure: { status: 400 } }))
     failed = await submit('Fail please', { user_id: 'bob', metadata: { plan: 'pro' } })
     mason.model.reset()
   })

@@ -191,7 +191,7 @@ describe('a budget on costs', () => {
   test('refuses jobs of the queue, schedules and retries with the reason', async () => {
     const business_id = unique('firm')
     const { token } = await addToken(business_id)
-    say(fake, { planner: [{ fault: { status: 400 } }] })
+    say(fake, { planner: [{ failure: { status: 400 } }] })
     const run = { prompt: 'p', user_id: 'ann' }
     const failed = await server.call('POST', '/v1/runs/wait', { token, json: run })
     expect(failed.body.status).toBe('failed')

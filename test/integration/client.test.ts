@@ -104,7 +104,7 @@ describe('the client', () => {
     server,
     model,
   }) => {
-    say(model, { planner: [{ fault: { status: 401 } }, { text: 'Now it works.' }] })
+    say(model, { planner: [{ failure: { status: 401 } }, { text: 'Now it works.' }] })
     const { bad, sent } = createBadFetch(1)
     const client = createClient({
       url: server.url,

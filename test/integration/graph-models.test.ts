@@ -27,18 +27,18 @@ afterEach(() => {
   isHasty = false
 })
 
-const status = (code: number): FakeReply => ({ fault: { status: code } })
+const status = (code: number): FakeReply => ({ failure: { status: code } })
 
 describe('a model that fails', () => {
   test.for<[string, FakeReply, string]>([
     ['refuses the key', status(401), 'model_unauthorized'],
     ['calls the request wrong', status(400), 'model_bad_request'],
-    ['never answers', { fault: 'stall_headers' }, 'model_timeout'],
-    ['falls silent', { fault: 'stall_after_first_chunk', text: 'Half of an answer.' }, 'model_timeout'],
+    ['never answers', { failure: 'stall_headers' }, 'model_timeout'],
+    ['falls silent', { failure: 'stall_after_first_chunk', text: 'Half of an answer.' }, 'model_timeout'],
   ])(
     'and %s ends the run with the code, the node and one end',
-    async ([_, fault, code], { model, runtime }) => {
-      say(model, { planner: [fault] })
+    async ([_, failure, code], { model, runtime }) => {
+      say(model, { planner: [failure] })
       isHasty = code === 'model_timeout'
       const run = await runtime.complete({ prompt: 'hello' })
       expect(run).toMatchObject({
@@ -56,12 +56,12 @@ describe('a model that fails', () => {
   test.for<[string, FakeReply, string]>([
     ['limits our rate', status(429), 'model_rate_limited'],
     ['is down', status(503), 'model_unavailable'],
-    ['is cut off', { fault: 'cut', text: 'Half of an answer.' }, 'model_unavailable'],
-    ['sends web pages', { fault: 'garbage' }, 'Welcome to nginx'],
+    ['is cut off', { failure: 'cut', text: 'Half of an answer.' }, 'model_unavailable'],
+    ['sends web pages', { failure: 'garbage' }, 'Welcome to nginx'],
   ])(
     'and %s is waited for until the time of the run is up; its tries leave no action',
-    async ([_, fault, code], { model, runtime }) => {
-      say(model, { planner: [fault] })
+    async ([_, failure, code], { model, runtime }) => {
+      say(model, { planner: [failure] })
       const run = await runtime.complete({ prompt: 'hello', limits: { timeout_ms: 2500 } })
       expect(run).toMatchObject({
         status: 'failed',
@@ -76,10 +76,10 @@ describe('a model that fails', () => {
   test.for<[string, FakeReply]>([
     ['503', status(503)],
     ['429', status(429)],
-    ['a reset', { fault: 'reset' }],
-    ['a cut', { fault: 'cut', text: 'Half of an answer.' }],
-  ])('once, by %s, is asked again', async ([_, fault], { model, runtime }) => {
-    say(model, { planner: [fault, { text: 'Here I am.' }] })
+    ['a reset', { failure: 'reset' }],
+    ['a cut', { failure: 'cut', text: 'Half of an answer.' }],
+  ])('once, by %s, is asked again', async ([_, failure], { model, runtime }) => {
+    say(model, { planner: [failure, { text: 'Here I am.' }] })
     expect(await runtime.complete({ prompt: 'hello' })).toMatchObject({
       status: 'completed',
       answer: 'Here I am.',

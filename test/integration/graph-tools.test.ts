@@ -184,7 +184,7 @@ describe('tools', () => {
   test('NUL and halves of surrogate pairs go through tools, models, database and events as they are', async () => {
     const odd = 'a\u0000b\ud800c\udfffd'
     gate.onKnock(() => ({ text: odd }))
-    say(model, { planner: [calling(knock(odd)), { fault: 'nul_and_surrogates', text: 'x' }] })
+    say(model, { planner: [calling(knock(odd)), { failure: 'nul_and_surrogates', text: 'x' }] })
     const run = await runtime.complete({ prompt: `odd ${odd}` })
     expect(run.status).toBe('completed')
     expect((await resultsOf(run.id, 'gate_read'))[0]?.text).toBe(odd)

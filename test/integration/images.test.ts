@@ -65,7 +65,7 @@ const saying = (description: string, text = ''): FakeReply => ({
 const script = (seen: Record<string, FakeReply>, planner: readonly FakeReply[] = []): void => {
   let round = 0
   fake.script((request) => {
-    if (request.role === 'vision') return seen[imageIn(request).hash] ?? { fault: { status: 418 } }
+    if (request.role === 'vision') return seen[imageIn(request).hash] ?? { failure: { status: 418 } }
     return request.role === 'planner' ? (planner[round++] ?? { text: 'Done.' }) : undefined
   })
 }
@@ -222,7 +222,7 @@ describe('with a vision model', () => {
 
   test('a vendor that refuses it is a note, and the run goes on', async () => {
     const png = pngOf(9, 9)
-    script({ [sha(png)]: { fault: { status: 400, body: { error: { message: 'Invalid image.' } } } } })
+    script({ [sha(png)]: { failure: { status: 400, body: { error: { message: 'Invalid image.' } } } } })
     const run = await runtime.complete({ prompt: 'Look', files: [upload('bad.png', png)] })
     expect(run).toMatchObject({ status: 'completed', answer: 'Done.' })
     const { facts, notes } = entryOf(await runtime.stateOf(run.id), 'bad.png')
@@ -235,7 +235,7 @@ describe('with a vision model', () => {
 
   test('a vendor that is down is asked again by the call, and once more in the next turn', async () => {
     const png = pngOf(11, 11)
-    script({ [sha(png)]: { fault: { status: 503 } } })
+    script({ [sha(png)]: { failure: { status: 503 } } })
     const run = await runtime.complete({ prompt: 'Look', files: [upload('late.png', png)] })
     expect(run.status).toBe('completed')
     expect(entryOf(await runtime.stateOf(run.id), 'late.png').notes[0]).toContain('answered 503')

@@ -100,9 +100,9 @@ const letItBeDue = async (label: string): Promise<void> => {
 }
 const detailOf = (error: MasonError): ModelErrorDetail => error.detail as ModelErrorDetail
 
-const limited = { fault: { status: 429, headers: { 'retry-after': '3600' } } }
-const refused = { fault: { status: 401 } }
-const down = { fault: { status: 503 } }
+const limited = { failure: { status: 429, headers: { 'retry-after': '3600' } } }
+const refused = { failure: { status: 401 } }
+const down = { failure: { status: 503 } }
 
 test('a call uses the first model of the route, and shares its keys', async () => {
   north.script(byKey({ '*': [{ text: 'from the north' }] }))
@@ -160,7 +160,7 @@ test('a vendor that is down is skipped for the next one, and its keys stay healt
 
 test('a call with no candidate left fails with one error that lists each candidate and why', async () => {
   north.script(byKey({ '*': [refused] }))
-  south.script(byKey({ '*': [{ fault: { status: 429, headers: { 'retry-after': '3600' } } }] }))
+  south.script(byKey({ '*': [{ failure: { status: 429, headers: { 'retry-after': '3600' } } }] }))
   const error = await failureOf(callWith(runtime, planner))
   expect(error.code).toBe('no_model_available')
   expect(detailOf(error)).toMatchObject({ attempts: 3 })
@@ -192,7 +192,7 @@ test('a call with no candidate left fails with one error that lists each candida
 })
 
 test('a failure after the first token gives a node a new attempt, and the OpenAI-compatible endpoint an end', async () => {
-  const cut = { text: 'half an answer', fault: 'cut' as const }
+  const cut = { text: 'half an answer', failure: 'cut' as const }
   north.script(byKey({ '*': [cut] }))
   south.script(byKey({ '*': [{ text: 'whole' }] }))
   const heard: [number, string][] = []
@@ -226,8 +226,8 @@ test('only one of 50 concurrent calls probes a key that was refused', async () =
 })
 
 test('an aborted call is in the ledger with the usage that was reported', async () => {
-  north.script(byKey({ '*': [{ text: 'abc', fault: 'cut_after_usage' }] }))
-  south.script(byKey({ '*': [{ text: 'abcdef', fault: 'stall_after_first_chunk' }] }))
+  north.script(byKey({ '*': [{ text: 'abc', failure: 'cut_after_usage' }] }))
+  south.script(byKey({ '*': [{ text: 'abcdef', failure: 'stall_after_first_chunk' }] }))
   const caller = { ...someone, run_id: 'run_aborted' }
   const controller = new AbortController()
   const call = callWith(runtime, planner, {
@@ -291,7 +291,7 @@ test('a key at its limit is skipped for the next, and named when none is left', 
 })
 
 test('the last usage of a stream counts, and is entered once', async () => {
-  south.script(byKey({ '*': [{ text: 'a longer answer in pieces', fault: 'cumulative_usage' }] }))
+  south.script(byKey({ '*': [{ text: 'a longer answer in pieces', failure: 'cumulative_usage' }] }))
   const caller = { ...someone, run_id: 'run_cumulative' }
   const { usage } = await callWith(runtime, { role: 'planner', model: 'south-1' }, { caller })
   expect(usage).toMatchObject({ prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 })
@@ -322,7 +322,7 @@ test('a response that its format cannot read is kept for the admin, and disables
   const wanted = { role: 'planner', model: 'odd-1' }
   const good = { odd: { text: 'read by data', in: 3, out: 4 } }
   const bad = { strange: 'sk-secret-of-o1 is shown here' }
-  south.script(byKey({ o1: [{ fault: { status: 200, body: good } }, { fault: { status: 200, body: bad } }] }))
+  south.script(byKey({ o1: [{ failure: { status: 200, body: good } }, { failure: { status: 200, body: bad } }] }))
   const answered = await callWith(runtime, wanted)
   expect(answered.result.text).toBe('read by data')
   expect(answered.usage).toMatchObject({ prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 })

@@ -15,7 +15,7 @@ const open = [
   { id: 'b', reason: 'waits for a' },
 ]
 const asking = calling(['update_todos', { todos }], ['ask_user', { question: 'Which?' }])
-const down = { fault: { status: 503 } }
+const down = { failure: { status: 503 } }
 
 describe('the todos of a run that ends without a worker are listed as open, in its view, in `done` and in `end`', () => {
   test.for([

@@ -14,10 +14,10 @@ import { count, endLease, openWithDatabase, rowOf, until } from '../support/runs
 import { calling, say } from '../support/script.ts'
 import { deadline, eventsOf, fakeModels, nodesOf, type TestRuntime } from '../support/test-runtime.ts'
 
-const down: FakeReply = { fault: { status: 503 } }
+const down: FakeReply = { failure: { status: 503 } }
 const up: FakeReply = { text: 'Here I am.' }
 const limited = (seconds: number): FakeReply => ({
-  fault: { status: 429, headers: { 'retry-after': String(seconds) } },
+  failure: { status: 429, headers: { 'retry-after': String(seconds) } },
 })
 
 const submit = async (runtime: TestRuntime, more: object = {}): Promise<string> =>
@@ -252,7 +252,7 @@ describe('what waiting cannot fix', () => {
     ['a refused key', 401, 'model_unauthorized'],
     ['an unknown model', 404, 'model_bad_request'],
   ])('fails at once: %s', async ([_, status, code], { model, runtime, database }) => {
-    say(model, { planner: [{ fault: { status } }] })
+    say(model, { planner: [{ failure: { status } }] })
     const run = await runtime.complete({ prompt: 'hello' })
     expect(run).toMatchObject({ status: 'failed', error: { code, node: 'planner' } })
     expect(await count(database, 'run_outages WHERE run_id = $1', [run.id])).toBe(0)

@@ -9,12 +9,12 @@ import { addVendor } from '../support/vendors.ts'
 /** Runs of one business whose content a vendor fails at, beside runs of another: through the queue, counted by requests. */
 
 const poisonous: readonly (readonly [string, FakeReply])[] = [
-  ['500', { fault: { status: 500 } }],
+  ['500', { failure: { status: 500 } }],
   [
     'an error in a 200',
-    { fault: { status: 200, body: { error: { message: 'cannot read it', type: 'server_error' } } } },
+    { failure: { status: 200, body: { error: { message: 'cannot read it', type: 'server_error' } } } },
   ],
-  ['429', { fault: { status: 429 } }],
+  ['429', { failure: { status: 429 } }],
 ]
 
 // room for the others beside all ten, which wait for seconds between their requests

@@ -430,7 +430,7 @@ describe('a worker beside a flood', () => {
     model.reset()
     model.script(({ messages }) =>
       JSON.stringify(messages).includes('poison')
-        ? { fault: { status: 500 } }
+        ? { failure: { status: 500 } }
         : { hold: true, text: 'Done.' },
     )
     const models = fakeModels(model.baseUrl)

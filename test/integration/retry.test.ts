@@ -22,7 +22,7 @@ test('a failed run is retried as the next turn of its session, whose prompts see
 }) => {
   const business = unique('b')
   const api = runtime.of(business)
-  say(model, { planner: [calling(['calculate', { expression: '6*7' }]), { fault: { status: 401 } }] })
+  say(model, { planner: [calling(['calculate', { expression: '6*7' }]), { failure: { status: 401 } }] })
   const request = { prompt: 'how much', user_id: 'u1', files: [file], metadata: { order: 7 }, priority: 3 }
   const { run } = await api.submit(request)
   const failed = await api.wait(run, deadline())
@@ -74,7 +74,7 @@ test('ten retries at once with one key are one run, and quotas hold for retries'
 }) => {
   const business = unique('b')
   const api = runtime.of(business)
-  say(model, { planner: [{ fault: { status: 401 } }] })
+  say(model, { planner: [{ failure: { status: 401 } }] })
   const { run } = await api.submit({ prompt: 'x', user_id: 'u1' })
   await api.wait(run, deadline())
   const retries = await Promise.all(Array.from({ length: 10 }, () => api.retry(run.id, 'key')))

@@ -244,7 +244,7 @@ describe('a run that came by HTTP', () => {
   })
 
   test('that fails shows the code of its error, its node and its attempt', async () => {
-    say(model, { planner: [{ fault: { status: 400, body: { error: { message: 'no zanzibar' } } } }] })
+    say(model, { planner: [{ failure: { status: 400, body: { error: { message: 'no zanzibar' } } } }] })
     const reply = await server.call('POST', '/v1/runs/wait', { json: { user_id, prompt: 'zanzibar' } })
     expect(reply.body.status).toBe('failed')
     const { id } = reply.body

@@ -97,7 +97,7 @@ describe('webhooks of runs', () => {
     const set = await admin('PATCH', `businesses/${business}/webhook`, { url, allow_private: true })
     expect(set.body).toMatchObject({ url, allow_private: true, secrets: [] })
 
-    say(model, { planner: [{ fault: { status: 401 } }] })
+    say(model, { planner: [{ failure: { status: 401 } }] })
     const api = runtime.of(business)
     const { run } = await api.submit({ prompt: 'Fail', user_id: 'ann' })
     const failed = await until('the failure', () => receiver.of(`${path}?key=a-key-of-theirs`)[0])

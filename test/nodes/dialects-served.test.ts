@@ -52,7 +52,7 @@ test('a run goes on with the native model of its route when the one that writes 
   const call =
     '<think>of the writer</think>\n<mason_server><look>{"q":"a"}</look></mason_server>\n<execute_tools />'
   written.script({
-    planner: [{ text: `${call}\n<result index="0">made up</result>` }, { fault: { status: 503 } }],
+    planner: [{ text: `${call}\n<result index="0">made up</result>` }, { failure: { status: 503 } }],
   })
   native.script({
     planner: [

@@ -95,7 +95,7 @@ test('mason models adds a model in one command, lists it, tests it, and shows it
   expect([tried.code, tried.stderr]).toEqual([0, ''])
   expect(tried.stdout).toMatch(/^raw[\s\S]*^parsed[\s\S]*"text": "OK"[\s\S]*10 \+ 5 tokens[\s\S]*\d ms/m)
 
-  model.script({ '*': [{ fault: { status: 401 } }] })
+  model.script({ '*': [{ failure: { status: 401 } }] })
   const refused = await masonModels(['models', 'test', 'quick'])
   expect(refused.stdout).toMatch(/ERROR .*model_unauthorized[\s\S]*-> .*rotate/)
   const sick = await masonModels(['models', 'list'])
@@ -109,7 +109,7 @@ test('mason models adds a model in one command, lists it, tests it, and shows it
 test('mason models works on a data folder too, whose doctor says what is wrong with a key', async () => {
   const added = await runCli(add(), { cwd, input: `${secret}\n` })
   expect([added.code, added.stderr]).toEqual([0, ''])
-  model.script({ '*': [{ fault: { status: 401 } }] })
+  model.script({ '*': [{ failure: { status: 401 } }] })
   const refused = await runCli(['models', 'test', 'quick'], { cwd })
   const doctor = await runCli(['doctor'], { cwd })
   expect([refused.code, doctor.code]).toEqual([1, 1])

@@ -71,7 +71,7 @@ test('mason runs finds the running server by its data folder, and lists, shows, 
   const cancelled = await submit('Ask me')
   expect((await runs('cancel', cancelled, '--reason', 'no need')).stdout).toBe(`${cancelled} is cancelled\n`)
 
-  model.script(() => ({ fault: { status: 400 } }))
+  model.script(() => ({ failure: { status: 400 } }))
   const failed = await submit('Fail')
   expect((await runs('show', failed)).stdout).toMatch(/failed.*\n[\s\S]*error: model_/)
   model.reset()
@@ -177,7 +177,7 @@ test('mason runs says what is wrong with a run that is not there', async () => {
 
 // last: its vendor's key is refused from now on
 test('mason run fails with 1 and says why', async () => {
-  model.script({ '*': [{ fault: { status: 401 } }] })
+  model.script({ '*': [{ failure: { status: 401 } }] })
   const { code, stdout } = await runCli(['run', 'hello'], { cwd })
   expect(code).toBe(1)
   expect(stdout).toMatch(/failed in planner: .*\(model_unauthorized\)/)

@@ -6,11 +6,11 @@ import { visitTool } from '../support/tool-context.ts'
 
 const computed = (expression: string): string => {
   const worked = evaluateExpression(expression)
-  return worked.ok ? worked.value : `fault: ${worked.error}`
+  return worked.ok ? worked.value : `failure: ${worked.error}`
 }
 const faultOf = (expression: string): string => {
   const worked = evaluateExpression(expression)
-  return worked.ok ? `no fault: ${worked.value}` : worked.error
+  return worked.ok ? `no failure: ${worked.value}` : worked.error
 }
 
 describe('values', () => {
@@ -110,7 +110,7 @@ describe('errors name the position and the remedy', () => {
     ['0.5^100000000', 'becomes too small'],
     ['round(1, 0.5)', 'whole number of places'],
     ['   ', 'ends too early'],
-  ])('%s', (expression, fault) => expect(faultOf(expression)).toContain(fault))
+  ])('%s', (expression, failure) => expect(faultOf(expression)).toContain(failure))
 
   test('nesting deeper than 200 levels', () => {
     expect(computed(`${'('.repeat(200)}1${')'.repeat(200)}`)).toBe('1')

@@ -226,7 +226,7 @@ describe('streams', () => {
   })
 
   test('the first words of a stream arrive while the vendor still sends', async () => {
-    endpoint.vendor.script({ '*': [{ text: 'first and last', fault: 'stall_after_first_chunk' }] })
+    endpoint.vendor.script({ '*': [{ text: 'first and last', failure: 'stall_after_first_chunk' }] })
     const stream = await client.chat.completions.create({
       model: 'chatty',
       messages: user('Go'),
@@ -258,7 +258,7 @@ describe('streams', () => {
   })
 
   test('an error after the first word ends the stream with an error, without a second attempt', async () => {
-    endpoint.vendor.script({ '*': [{ text: 'half of it', fault: 'cut' }, { text: 'a second start' }] })
+    endpoint.vendor.script({ '*': [{ text: 'half of it', failure: 'cut' }, { text: 'a second start' }] })
     const stream = await client.chat.completions.create({
       model: 'chatty',
       messages: user('Go'),
@@ -274,11 +274,11 @@ describe('streams', () => {
   })
 
   test('an error before the first word gets its status, or a second attempt', async () => {
-    endpoint.vendor.script({ '*': [{ fault: { status: 400 } }] })
+    endpoint.vendor.script({ '*': [{ failure: { status: 400 } }] })
     const ask = () => client.chat.completions.create({ model: 'chatty', messages: user('Go'), stream: true })
     await expect(ask()).rejects.toBeInstanceOf(OpenAI.BadRequestError)
     endpoint.vendor.reset()
-    endpoint.vendor.script({ '*': [{ fault: 'reset' }, { text: 'well' }] })
+    endpoint.vendor.script({ '*': [{ failure: 'reset' }, { text: 'well' }] })
     let text = ''
     for await (const chunk of await ask()) text += chunk.choices[0]?.delta.content ?? ''
     expect(text).toBe('well')
@@ -427,8 +427,8 @@ describe('errors with the classes of the client', () => {
       [{ status: 400, body: { error: { message: 'bad', code: 'content_filter' } } }, 400, 'content_filter'],
       [{ status: 401, body: { error: { message: `wrong key ${vendorKey}` } } }, 502, 'model_unauthorized'],
     ]
-    for (const [fault, status, code] of refusals) {
-      endpoint.vendor.script({ '*': [{ fault: fault as never }] })
+    for (const [failure, status, code] of refusals) {
+      endpoint.vendor.script({ '*': [{ failure: failure as never }] })
       const error = await ask().catch((thrown: unknown) => thrown)
       expect(error).toMatchObject({ status, code })
       expect(JSON.stringify(error) + String(error)).not.toContain(vendorKey)
@@ -462,7 +462,7 @@ describe('limits and health', () => {
 
   test('a vendor at its rate limit is a rate limit, with a time to wait', async () => {
     await using own = await startOpenAIServer()
-    own.vendor.script({ '*': [{ fault: { status: 429, headers: { 'retry-after': '120' } } }] })
+    own.vendor.script({ '*': [{ failure: { status: 429, headers: { 'retry-after': '120' } } }] })
     await expectRateLimit(own, '120')
   })
 
@@ -478,7 +478,7 @@ describe('limits and health', () => {
     await expectRateLimit(own, '20')
     expect(own.reservations).toBe(1)
     own.limit = null
-    own.vendor.script({ '*': [{ fault: { status: 429, headers: { 'retry-after': '20' } } }] })
+    own.vendor.script({ '*': [{ failure: { status: 429, headers: { 'retry-after': '20' } } }] })
     await expectRateLimit(own, '20')
     // the key cools now, and no request is sent
     const sent = own.vendor.requests().length

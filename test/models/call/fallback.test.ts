@@ -18,7 +18,7 @@ type Layout = 'shared' | 'two'
 type Answer = { reply: FakeReply; ask?: Partial<CanonicalRequest> }
 
 const status = (code: number, body?: unknown, headers?: Record<string, string>): Answer => ({
-  reply: { fault: { status: code, ...(body !== undefined && { body }), ...(headers && { headers }) } },
+  reply: { failure: { status: code, ...(body !== undefined && { body }), ...(headers && { headers }) } },
 })
 /** An error in a 200, behind a first chunk of the answer. */
 const event = (...bodies: unknown[]): Answer =>
@@ -28,8 +28,8 @@ const event = (...bodies: unknown[]): Answer =>
       .map((one) => `data: ${JSON.stringify(one)}\n\n`)
       .join(''),
   )
-const fault = (named: FakeReply['fault']): Answer => ({
-  reply: { text: 'half an answer', ...(named && { fault: named }) },
+const failure = (named: FakeReply['failure']): Answer => ({
+  reply: { text: 'half an answer', ...(named && { failure: named }) },
 })
 const named = (message: string, type: string, code: unknown = null) => ({
   error: { message, type, param: null, code },
@@ -46,7 +46,7 @@ const play = async ({ reply, ask = {} }: Answer, layout: Layout, selector: Parti
     asked.push(name)
     if (name !== 'm1' || (ask.schema && !JSON.stringify(body).includes('json_schema')))
       return { text: 'fine' }
-    const isStalled = ['stall_headers', 'stall_body', 'drip'].includes(String(reply.fault))
+    const isStalled = ['stall_headers', 'stall_body', 'drip'].includes(String(reply.failure))
     // the time of the first byte is over once the vendor has the request
     if (isStalled) setTimeout(() => route.clock.jump(61_000), 20)
     return reply
@@ -305,9 +305,9 @@ const kinds: readonly Kind[] = [
     kind: 'timeout',
     ...next,
     answers: [
-      ['no headers', fault('stall_headers')],
-      ['headers and no body', fault('stall_body')],
-      ['comments and no content', fault('drip')],
+      ['no headers', failure('stall_headers')],
+      ['headers and no body', failure('stall_body')],
+      ['comments and no content', failure('drip')],
       ['408', status(408)],
       ['504 of a gateway', status(504, 'upstream request timeout')],
     ],
@@ -316,10 +316,10 @@ const kinds: readonly Kind[] = [
     kind: 'cut stream',
     ...next,
     answers: [
-      ['the connection breaks', fault('cut')],
-      ['a reset before the headers', fault('reset')],
-      ['an end without a finish', fault('end_without_finish')],
-      ['an event that is no JSON', fault('garbage_sse')],
+      ['the connection breaks', failure('cut')],
+      ['a reset before the headers', failure('reset')],
+      ['an end without a finish', failure('end_without_finish')],
+      ['an event that is no JSON', failure('garbage_sse')],
     ],
   },
   {
@@ -400,7 +400,7 @@ const others: readonly Kind[] = [
     kind: 'an error page',
     ...next,
     answers: [
-      ['in a 200', fault('garbage')],
+      ['in a 200', failure('garbage')],
       [
         'as 403',
         status(
@@ -549,7 +549,7 @@ describe('the error that a business sees', () => {
   test('is its own 400, where the other vendor refuses the request too', async () => {
     const route = openRoute(twoModels(server.baseUrl, 'two'))
     server.script(({ body }) => ({
-      fault: { status: 400, body: named(`no ${String(body.model)}`, 'invalid_value') },
+      failure: { status: 400, body: named(`no ${String(body.model)}`, 'invalid_value') },
     }))
     const error = await failureOf(callWith(route, { role: 'planner' }))
     expect(error).toMatchObject({ code: 'model_bad_request', detail: { attempts: 2 } })
@@ -588,7 +588,7 @@ test('a call asks each candidate twice and eight in all', async () => {
   const asked: string[] = []
   server.script(({ body }) => {
     asked.push(String(body.model))
-    return { fault: { status: 500 } }
+    return { failure: { status: 500 } }
   })
   await failureOf(callWith(route, { role: 'planner' }))
   expect(asked).toEqual(['m1', 'm2', 'm1', 'm2', 'm1', 'm2', 'm1', 'm2'])
@@ -604,13 +604,13 @@ test('a silent model leaves time for the rest of the route', async () => {
   server.script(({ body }) => {
     if (body.model !== 'm1') return { text: 'fine' }
     setTimeout(() => route.clock.jump(31_000), 20)
-    return { fault: 'stall_headers' }
+    return { failure: 'stall_headers' }
   })
   expect((await callWith(route, { role: 'planner' })).model).toBe('m2')
 })
 
 test('the only model of a route cools for 5 s at most, one of two for longer', async () => {
-  server.script(({ body }) => (body.model === 'm1' ? { fault: { status: 500 } } : { text: 'fine' }))
+  server.script(({ body }) => (body.model === 'm1' ? { failure: { status: 500 } } : { text: 'fine' }))
   const coolingOf = async (count: number): Promise<number | null> => {
     const { models, keys } = twoModels(server.baseUrl, 'two')
     const cooling = { baseMs: 60_000, maxMs: 60_000 }

@@ -12,12 +12,12 @@ beforeAll(async () => {
 afterAll(() => server?.close())
 
 const poisonous: readonly (readonly [string, FakeReply])[] = [
-  ['500', { fault: { status: 500 } }],
+  ['500', { failure: { status: 500 } }],
   [
     'an error in a 200',
-    { fault: { status: 200, body: { error: { message: 'cannot tokenize', type: 'server_error' } } } },
+    { failure: { status: 200, body: { error: { message: 'cannot tokenize', type: 'server_error' } } } },
   ],
-  ['429', { fault: { status: 429 } }],
+  ['429', { failure: { status: 429 } }],
 ]
 
 test.each(poisonous)('ten poisonous runs of one business (%s) delay no run of another', async (_, poison) => {

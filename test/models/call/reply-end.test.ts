@@ -45,7 +45,7 @@ describe('the end of a reply', () => {
   })
 
   test('comes 200 ms after it is whole where the vendor goes on; it is metered by estimate, in the ledger and in the run', async () => {
-    server.script({ planner: [{ text: 'first and second', fault: 'stall_after_first_chunk' }] })
+    server.script({ planner: [{ text: 'first and second', failure: 'stall_after_first_chunk' }] })
     const { models, settled } = createMeteredModels(server)
     const waited = waitedFor()
     const reply = await models.call(
@@ -94,7 +94,7 @@ describe('the end of a reply', () => {
     ['Gemini', { error: { message: 'Invalid value at generation_config.stopSequences' } }],
   ])('is not sent again where the vendor refuses `stop` (%s), which is noted once', async (_, body) => {
     server.script({
-      planner: [{ fault: { status: 400, body } }, { text: 'calls\n<result index="0">' }],
+      planner: [{ failure: { status: 400, body } }, { text: 'calls\n<result index="0">' }],
     })
     const { models, noted } = createMeteredModels(server)
     const reply = await models.call(ask({ end: untilResult }), never())
@@ -112,7 +112,7 @@ describe('the end of a reply', () => {
 
   test('does not hide another refusal', async () => {
     server.script({
-      planner: [{ fault: { status: 400, body: { error: { message: 'the schema is not valid' } } } }],
+      planner: [{ failure: { status: 400, body: { error: { message: 'the schema is not valid' } } } }],
     })
     const { models, noted } = createMeteredModels(server)
     await expect(models.call(ask({ end: untilResult }), never())).rejects.toMatchObject({

@@ -97,7 +97,7 @@ describe('a model call', () => {
   })
 
   it('leaves no timer and no listener behind', async () => {
-    server.script({ planner: [{ fault: 'cut', text: 'abc' }, { fault: { status: 500 } }, { text: 'fine' }] })
+    server.script({ planner: [{ failure: 'cut', text: 'abc' }, { failure: { status: 500 } }, { text: 'fine' }] })
     const { models, clock } = openTestModels(server)
     const signal = never()
     let listeners = 0
@@ -131,7 +131,7 @@ describe('a JSON answer', () => {
     additionalProperties: false,
   }
   const refuse = {
-    fault: { status: 400, body: { error: { message: "'response_format' is not supported" } } },
+    failure: { status: 400, body: { error: { message: "'response_format' is not supported" } } },
   }
 
   it('is asked for by schema, strictly where the schema allows it', async () => {

@@ -20,8 +20,8 @@ const call = (steps: readonly FakeReply[], options: Partial<OpenAIOptions> = {},
   server.script({ planner: steps })
   return openTestModels({ baseUrl: server.baseUrl, ...options }).models.call(ask(), signal)
 }
-const failure = (fault: FakeReply['fault'], options: Partial<OpenAIOptions> = {}) =>
-  failureOf(call([{ text: 'abcdef', ...(fault === undefined ? {} : { fault }) }], options))
+const failWith = (failure: FakeReply['failure'], options: Partial<OpenAIOptions> = {}) =>
+  failureOf(call([{ text: 'abcdef', ...(failure === undefined ? {} : { failure }) }], options))
 
 describe('waiting between attempts', () => {
   const gaps = (): number[] =>
@@ -34,14 +34,14 @@ describe('waiting between attempts', () => {
     ['retry-after', '0.12'],
     ['retry-after-ms', '120'],
   ])('lasts as long as %s asks', async (name, value) => {
-    const limited = { fault: { status: 429, headers: { [name]: value } } }
+    const limited = { failure: { status: 429, headers: { [name]: value } } }
     await call([limited, { text: 'fine' }])
     expect(gaps()[0]).toBeGreaterThanOrEqual(118)
   })
 
   it('grows, with full jitter, up to a limit', async () => {
     const retry = { attempts: 4, baseMs: 40, maxMs: 60 }
-    await failure({ status: 503 }, { retry, random: () => 1 })
+    await failWith({ status: 503 }, { retry, random: () => 1 })
     const waits = gaps()
     expect(waits).toHaveLength(3)
     expect(waits[0]).toBeGreaterThanOrEqual(39)
@@ -54,13 +54,13 @@ describe('waiting between attempts', () => {
         return systemClock.sleep(ms, signal)
       },
     }
-    await failure({ status: 503 }, { retry, random: () => 0, clock })
+    await failWith({ status: 503 }, { retry, random: () => 0, clock })
     // a millisecond is added, for timers may ring early; the other sleeps are those of the clocks
     expect(slept.filter((ms) => ms < 1000)).toEqual([1, 1, 1])
   })
 
   it('does not begin when the time of the call would run out in it', async () => {
-    const error = await failure({ status: 429, headers: { 'retry-after': '3600' } })
+    const error = await failWith({ status: 429, headers: { 'retry-after': '3600' } })
     expect(error).toMatchObject({
       code: 'model_rate_limited',
       detail: { status: 429, attempts: 1, retry_after_ms: 3_600_000 },
@@ -70,7 +70,7 @@ describe('waiting between attempts', () => {
   it('stops when the caller aborts', async () => {
     const controller = new AbortController()
     const reason = new Error('cancelled by the user')
-    const limited = { fault: { status: 429, headers: { 'retry-after': '20' } } }
+    const limited = { failure: { status: 429, headers: { 'retry-after': '20' } } }
     const result = call([limited], {}, controller.signal)
     await server.received(1)
     controller.abort(reason)
@@ -81,9 +81,9 @@ describe('waiting between attempts', () => {
 describe('the clocks', () => {
   const short = { firstByteMs: 250, idleMs: 250, totalMs: 20_000 }
 
-  it.each(['stall_headers', 'stall_body', 'stall_after_first_chunk'] as const)('end a %s', async (fault) => {
+  it.each(['stall_headers', 'stall_body', 'stall_after_first_chunk'] as const)('end a %s', async (failure) => {
     const waited = waitedFor()
-    const error = await failure(fault, { clocks: short, retry: { ...quickRetry, attempts: 2 } })
+    const error = await failWith(failure, { clocks: short, retry: { ...quickRetry, attempts: 2 } })
     expect(error).toMatchObject({ code: 'model_timeout', detail: { attempts: 2 } })
     expect(wholeOf(error).message).toMatch(/sent nothing for 250 ms|stopped sending for 250 ms/)
     expect(waited(490)).toBe(true)
@@ -91,15 +91,15 @@ describe('the clocks', () => {
 
   it('time the body by the idle clock although the first byte may take longer', async () => {
     const clocks = { firstByteMs: 30_000, idleMs: 200, totalMs: 30_000 }
-    const error = await failure('stall_after_first_chunk', { clocks, retry: { ...quickRetry, attempts: 1 } })
+    const error = await failWith('stall_after_first_chunk', { clocks, retry: { ...quickRetry, attempts: 1 } })
     expect(wholeOf(error).message).toContain('stopped sending for 200 ms')
   })
 
   it.each(['stall_headers', 'stall_body', 'stall_after_first_chunk'] as const)(
     'end the call with all its retries by the total: %s',
-    async (fault) => {
+    async (failure) => {
       const clocks = { firstByteMs: 200, idleMs: 200, totalMs: 500 }
-      const error = await failure(fault, { clocks, retry: { attempts: 100, baseMs: 1, maxMs: 2 } })
+      const error = await failWith(failure, { clocks, retry: { attempts: 100, baseMs: 1, maxMs: 2 } })
       expect(error.code).toBe('model_timeout')
       // 500 ms are too few for a fourth attempt of 200 ms
       expect(server.requests().length).toBeLessThanOrEqual(3)
@@ -133,10 +133,10 @@ describe('the clocks', () => {
 describe('an abort', () => {
   it.each(['stall_headers', 'stall_body', 'stall_after_first_chunk'] as const)(
     'rejects with its reason at once, and closes the connection: %s',
-    async (fault) => {
+    async (failure) => {
       const controller = new AbortController()
       const reason = { why: 'lease lost' }
-      const result = call([{ text: 'abc', fault }], { clocks: patient }, controller.signal)
+      const result = call([{ text: 'abc', failure }], { clocks: patient }, controller.signal)
       await server.received(1)
       controller.abort(reason)
       await expect(result).rejects.toBe(reason)

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import type { Usage } from '../../../src/state/runtime-state.ts'
 import { chunksOf, completionOf } from './completion.ts'
-import type { FakeReply, FakeRequest, StatusFault } from './types.ts'
+import type { FakeReply, FakeRequest, StatusFailure } from './types.ts'
 
 /** Sends bytes and waits until they left this process, so that each call is a chunk of its own. */
 const send = async (response: ServerResponse, data: string | Uint8Array): Promise<void> => {
@@ -32,8 +32,8 @@ export const openaiError = (message: string, type: string, code: string | null =
   error: { message, type, param: null, code },
 })
 
-const sendStatus = (response: ServerResponse, { status, body, headers }: StatusFault): void =>
-  sendJson(response, status, body ?? openaiError(`a fault with status ${status}`, 'fake_fault'), headers)
+const sendStatus = (response: ServerResponse, { status, body, headers }: StatusFailure): void =>
+  sendJson(response, status, body ?? openaiError(`a failure with status ${status}`, 'fake_failure'), headers)
 
 /** An event of the stream, and the usage it tells. */
 type Event = { text: string; usage: Usage | null }
@@ -47,12 +47,12 @@ const usageIn = ({ usage }: Record<string, unknown>): Usage | null => (usage as 
 
 /** Faults that need no reply of the model. Returns whether it was one. */
 const failEarly = (reply: FakeReply, response: ServerResponse): boolean => {
-  const { fault } = reply
-  if (typeof fault === 'object') {
-    sendStatus(response, fault)
+  const { failure } = reply
+  if (typeof failure === 'object') {
+    sendStatus(response, failure)
     return true
   }
-  switch (fault) {
+  switch (failure) {
     case 'stall_headers':
       return true
     case 'stall_body':
@@ -78,7 +78,7 @@ const drip = async (response: ServerResponse): Promise<void> => {
   }
 }
 
-/** Streams the events; the faults in the middle of a stream come after its second event, the first with text. */
+/** Streams the events; the failures in the middle of a stream come after its second event, the first with text. */
 const stream = async (
   reply: FakeReply,
   events: readonly Event[],
@@ -87,8 +87,8 @@ const stream = async (
 ): Promise<void> => {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
   response.socket?.setNoDelay(true)
-  const { fault } = reply
-  if (fault === 'split_utf8') {
+  const { failure } = reply
+  if (failure === 'split_utf8') {
     const bytes = Buffer.from(events.map((one) => one.text).join(''))
     let sent = 0
     for (; sent < bytes.length && !response.destroyed; sent++)
@@ -97,27 +97,27 @@ const stream = async (
     if (sent === bytes.length)
       request.reportedUsage = events.findLast(({ usage }) => usage !== null)?.usage ?? null
   }
-  const whole = fault === 'split_utf8' ? [] : events
-  const isCut = fault === 'cut' || fault === 'cut_after_usage'
-  const early = isCut || fault === 'stall_after_first_chunk' || fault === 'garbage_sse'
+  const whole = failure === 'split_utf8' ? [] : events
+  const isCut = failure === 'cut' || failure === 'cut_after_usage'
+  const early = isCut || failure === 'stall_after_first_chunk' || failure === 'garbage_sse'
   for (const { text, usage } of early ? whole.slice(0, 2) : whole) {
     if (response.destroyed) break
     await send(response, text)
     request.reportedUsage = usage ?? request.reportedUsage
   }
-  if (fault === 'stall_after_first_chunk' || fault === 'never_closes') return
+  if (failure === 'stall_after_first_chunk' || failure === 'never_closes') return
   if (isCut) response.socket?.destroy()
-  else response.end(fault === 'garbage_sse' ? 'data: {"choices": [{"delta\n\n' : undefined)
+  else response.end(failure === 'garbage_sse' ? 'data: {"choices": [{"delta\n\n' : undefined)
 }
 
-/** Writes one reply, faults included. Resolves when it is written, not when it is read. */
+/** Writes one reply, failures included. Resolves when it is written, not when it is read. */
 export const answer = async (
   reply: FakeReply,
   request: FakeRequest,
   response: ServerResponse,
 ): Promise<void> => {
   if (failEarly(reply, response)) return
-  if (reply.fault === 'drip') return drip(response)
+  if (reply.failure === 'drip') return drip(response)
   const { body, nth } = request
   const options = body.stream_options as { include_usage?: boolean } | undefined
   const context = {
@@ -125,12 +125,12 @@ export const answer = async (
     nth,
     wantsUsage: options?.include_usage === true,
   }
-  if (body.stream !== true || reply.fault === 'plain_json') {
+  if (body.stream !== true || reply.failure === 'plain_json') {
     const completion = completionOf(reply, context)
     request.reportedUsage = usageIn(completion)
     return sendJson(response, 200, completion)
   }
   const events = chunksOf(reply, context).map(event)
-  if (reply.fault !== 'end_without_finish') events.push({ text: 'data: [DONE]\n\n', usage: null })
+  if (reply.failure !== 'end_without_finish') events.push({ text: 'data: [DONE]\n\n', usage: null })
   await stream(reply, events, request, response)
 }

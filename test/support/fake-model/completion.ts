@@ -1,5 +1,5 @@
 import type { Usage } from '../../../src/state/runtime-state.ts'
-import type { FakeReply, FakeToolCall, NamedFault } from './types.ts'
+import type { FakeReply, FakeToolCall, NamedFailure } from './types.ts'
 
 /** A reply in OpenAI's words, as chunks or as a whole. */
 
@@ -10,14 +10,14 @@ const oddPieces = ['a\u0000b', '\ud800c', 'd\udc00', 'e\ud83d', '\ude00f']
 
 type Call = { index: number; id?: string; name: string; text: string }
 
-const argumentsOf = (call: FakeToolCall, fault: NamedFault | undefined): string => {
+const argumentsOf = (call: FakeToolCall, failure: NamedFailure | undefined): string => {
   const text = typeof call.arguments === 'string' ? call.arguments : JSON.stringify(call.arguments ?? {})
-  return fault === 'bad_json_arguments' ? `${text.slice(0, -1)},` : text
+  return failure === 'bad_json_arguments' ? `${text.slice(0, -1)},` : text
 }
 
-const idOf = (call: FakeToolCall, nth: number, index: number, fault: NamedFault | undefined) => {
-  if (fault === 'missing_tool_ids') return {}
-  return { id: fault === 'duplicate_tool_ids' ? 'call_same' : (call.id ?? `call_${nth}_${index}`) }
+const idOf = (call: FakeToolCall, nth: number, index: number, failure: NamedFailure | undefined) => {
+  if (failure === 'missing_tool_ids') return {}
+  return { id: failure === 'duplicate_tool_ids' ? 'call_same' : (call.id ?? `call_${nth}_${index}`) }
 }
 
 /** Cuts a text into `count` pieces that are not empty, by UTF-16 unit. */
@@ -27,8 +27,8 @@ const cut = (text: string, count: number): string[] => {
 }
 
 const piecesOf = (reply: FakeReply): string[] => {
-  if (reply.fault === 'nul_and_surrogates') return oddPieces
-  if (reply.fault === 'huge_line') return ['x'.repeat(hugeBytes)]
+  if (reply.failure === 'nul_and_surrogates') return oddPieces
+  if (reply.failure === 'huge_line') return ['x'.repeat(hugeBytes)]
   return cut(reply.text ?? '', 4)
 }
 
@@ -50,15 +50,15 @@ const callDeltas = (calls: readonly Call[]): unknown[] => {
 type Context = { model: string; nth: number; wantsUsage: boolean }
 
 const prepare = (reply: FakeReply, { nth }: Context) => {
-  const fault = typeof reply.fault === 'string' ? reply.fault : undefined
+  const failure = typeof reply.failure === 'string' ? reply.failure : undefined
   const calls = (reply.tool_calls ?? []).map((call, index) => ({
     index,
     name: call.name,
-    text: argumentsOf(call, fault),
-    ...idOf(call, nth, index, fault),
+    text: argumentsOf(call, failure),
+    ...idOf(call, nth, index, failure),
   }))
   const finish = reply.finish ?? (calls.length > 0 ? 'tool_calls' : 'stop')
-  return { fault, calls, finish, usage: reply.usage ?? defaultUsage }
+  return { failure, calls, finish, usage: reply.usage ?? defaultUsage }
 }
 
 const part = (usage: Usage, share: number): Usage => {
@@ -72,7 +72,7 @@ const part = (usage: Usage, share: number): Usage => {
 
 /** The events of a streamed reply, without `[DONE]`. */
 export const chunksOf = (reply: FakeReply, context: Context): Record<string, unknown>[] => {
-  const { fault, calls, finish, usage } = prepare(reply, context)
+  const { failure, calls, finish, usage } = prepare(reply, context)
   const base = {
     id: `chatcmpl-${context.nth}`,
     object: 'chat.completion.chunk',
@@ -83,9 +83,9 @@ export const chunksOf = (reply: FakeReply, context: Context): Record<string, unk
     ...base,
     choices: [{ index: 0, delta, finish_reason }],
   })
-  const withUsage = context.wantsUsage && fault !== 'no_usage'
+  const withUsage = context.wantsUsage && failure !== 'no_usage'
   const end = withUsage ? [{ ...base, choices: [], usage }] : []
-  if (fault === 'no_choices') return end.length > 0 ? end : [{ ...base, choices: [] }]
+  if (failure === 'no_choices') return end.length > 0 ? end : [{ ...base, choices: [] }]
   const deltas = [
     { role: 'assistant', content: '' },
     ...cut(reply.reasoning ?? '', 2).map((piece) => ({ reasoning_content: piece })),
@@ -93,16 +93,16 @@ export const chunksOf = (reply: FakeReply, context: Context): Record<string, unk
     ...callDeltas(calls),
   ]
   const said = deltas.map((delta) => chunk(delta))
-  if (fault === 'end_without_finish') return said
+  if (failure === 'end_without_finish') return said
   const all: Record<string, unknown>[] = [...said, chunk({}, finish)]
-  if (fault === 'cut_after_usage') return all.map((one) => ({ ...one, usage }))
-  if (fault !== 'cumulative_usage') return [...all, ...end]
+  if (failure === 'cut_after_usage') return all.map((one) => ({ ...one, usage }))
+  if (failure !== 'cumulative_usage') return [...all, ...end]
   return all.map((one, n) => ({ ...one, usage: part(usage, (n + 1) / all.length) }))
 }
 
 /** The same reply as one body. */
 export const completionOf = (reply: FakeReply, context: Context): Record<string, unknown> => {
-  const { fault, calls, finish, usage } = prepare(reply, context)
+  const { failure, calls, finish, usage } = prepare(reply, context)
   const text = piecesOf(reply).join('')
   const message = {
     role: 'assistant',
@@ -123,7 +123,7 @@ export const completionOf = (reply: FakeReply, context: Context): Record<string,
     object: 'chat.completion',
     created: 1,
     model: context.model,
-    choices: fault === 'no_choices' ? [] : [{ index: 0, message, finish_reason: finish }],
-    ...(fault === 'no_usage' ? {} : { usage }),
+    choices: failure === 'no_choices' ? [] : [{ index: 0, message, finish_reason: finish }],
+    ...(failure === 'no_usage' ? {} : { usage }),
   }
 }

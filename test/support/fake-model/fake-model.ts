@@ -9,7 +9,7 @@ import { createJournal } from './journal.ts'
 import { replyOf } from './responder.ts'
 import type { FakeReply, FakeRequest, FakeResponder, FakeScript, FakeSteps } from './types.ts'
 
-/** A model server for tests: OpenAI's API on loopback, with scripted answers and faults on demand. */
+/** A model server for tests: OpenAI's API on loopback, with scripted answers and failures on demand. */
 export type FakeModel = AsyncDisposable & {
   port: number
   /** Up to and with `/v1`. */

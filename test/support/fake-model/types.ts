@@ -8,9 +8,9 @@ export type FakeToolCall = {
 }
 
 /** An answer with any status (200 too), body and headers. An object is sent as JSON. */
-export type StatusFault = { status: number; body?: unknown; headers?: Record<string, string> }
+export type StatusFailure = { status: number; body?: unknown; headers?: Record<string, string> }
 
-export type NamedFault =
+export type NamedFailure =
   /** Takes the request and never answers. */
   | 'stall_headers'
   /** Sends headers and no body. */
@@ -49,7 +49,7 @@ export type NamedFault =
   /** Sends all, and leaves the connection open after `[DONE]`. */
   | 'never_closes'
 
-export type FakeFault = NamedFault | StatusFault
+export type FakeFailure = NamedFailure | StatusFailure
 
 export type FakeReply = {
   text?: string
@@ -60,7 +60,7 @@ export type FakeReply = {
   /** Defaults to `tool_calls` or `stop`. */
   finish?: string
   delayMs?: number
-  fault?: FakeFault
+  failure?: FakeFailure
   /** Waits for a release before it answers; a name lets it be released alone. */
   hold?: boolean | string
 }

@@ -18,8 +18,8 @@ const call = (steps: readonly FakeReply[], options: Partial<OpenAIOptions> = {},
   server.script({ planner: steps })
   return openTestModels({ baseUrl: server.baseUrl, ...options }).models.call(ask(), signal)
 }
-const failure = (fault: FakeReply['fault'], options: Partial<OpenAIOptions> = {}) =>
-  failureOf(call([{ text: 'abcdef', ...(fault === undefined ? {} : { fault }) }], options))
+const failWith = (failure: FakeReply['failure'], options: Partial<OpenAIOptions> = {}) =>
+  failureOf(call([{ text: 'abcdef', ...(failure === undefined ? {} : { failure }) }], options))
 
 const noUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
 const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
@@ -43,7 +43,7 @@ describe('a status', () => {
     [503, 'model_unavailable', 3],
     [529, 'model_unavailable', 3],
   ])('of %i is %s after %i requests', async (status, code, requests) => {
-    const error = await failure({ status })
+    const error = await failWith({ status })
     expect(error).toMatchObject({ code, detail: { status, attempts: requests, usage: noUsage } })
     expect(error.message).toContain(`answered ${status}`)
     expect(error.message).toContain('(model fake-model')
@@ -61,7 +61,7 @@ describe('a status', () => {
     [403, named('content_policy_violation'), 'model_content_filtered'],
     [429, named('insufficient_quota'), 'model_rate_limited'],
   ])('of %i with %j is not repeated: %s', async (status, body, code) => {
-    expect(await failure({ status, body })).toMatchObject({ code, detail: { status, attempts: 1 } })
+    expect(await failWith({ status, body })).toMatchObject({ code, detail: { status, attempts: 1 } })
   })
 
   it('is reported even when its body never ends', async () => {
@@ -77,14 +77,14 @@ describe('a status', () => {
 
   it('that redirects is not followed, for the prompt and the key are meant for one server', async () => {
     const location = `${server.baseUrl}/elsewhere`
-    const error = await failure({ status: 307, headers: { location } })
+    const error = await failWith({ status: 307, headers: { location } })
     expect(error).toMatchObject({ code: 'model_bad_request', detail: { status: 307, attempts: 1 } })
     expect(error.remedy).toContain('OPENAI_BASE_URL')
   })
 
   it('whose text echoes the key does not show it', async () => {
     const apiKey = 'sk-test-secret-0123456789'
-    const error = await failure(
+    const error = await failWith(
       { status: 401, body: named('invalid_api_key', `Wrong key: ${apiKey}`) },
       { apiKey },
     )
@@ -105,10 +105,10 @@ describe('a bad reply', () => {
     ['end_without_finish', 'model_unavailable'],
   ] as const)(
     'of the kind %s is %s after 3 requests, and forgotten when the next one is good',
-    async (fault, code) => {
-      expect(await failure(fault)).toMatchObject({ code, detail: { attempts: 3 } })
+    async (failure, code) => {
+      expect(await failWith(failure)).toMatchObject({ code, detail: { attempts: 3 } })
       server.reset()
-      await expect(call([{ fault, text: 'bad' }, { text: 'good' }])).resolves.toMatchObject({ text: 'good' })
+      await expect(call([{ failure, text: 'bad' }, { text: 'good' }])).resolves.toMatchObject({ text: 'good' })
       expect(server.requests()).toHaveLength(2)
     },
   )
@@ -122,20 +122,20 @@ describe('a bad reply', () => {
     ['an error with a status in a 200', { error: { message: 'slow down', code: 429 } }, 'model_rate_limited'],
     ['a comment and no event', ': hello\n\n', 'model_bad_reply'],
   ])('may be %s', async (_, body, code) => {
-    const error = await failure({ status: 200, body })
+    const error = await failWith({ status: 200, body })
     expect(error).toMatchObject({ code, detail: { attempts: 3 } })
   })
 
   it('may be an error in the middle of the stream', async () => {
     const body = `data: {"choices":[{"delta":{"content":"a"}}]}\n\ndata: ${JSON.stringify(named('context_length_exceeded'))}\n\n`
-    expect(await failure({ status: 200, body })).toMatchObject({
+    expect(await failWith({ status: 200, body })).toMatchObject({
       code: 'model_context_too_long',
       detail: { attempts: 1 },
     })
   })
 
   it('may be too large, and is then not asked for again', async () => {
-    const error = await failure('huge_line', { maxBytes: 1_000_000 })
+    const error = await failWith('huge_line', { maxBytes: 1_000_000 })
     expect(error).toMatchObject({ code: 'model_bad_reply', detail: { attempts: 1 } })
   })
 
@@ -150,7 +150,7 @@ describe('a bad reply', () => {
 
   it('is separated from text of the next attempt, and costs what is known', async () => {
     const heard: [string, number][] = []
-    server.script({ planner: [{ text: 'bad', fault: 'cut_after_usage' }, { text: 'good' }] })
+    server.script({ planner: [{ text: 'bad', failure: 'cut_after_usage' }, { text: 'good' }] })
     const { models } = openTestModels(server)
     const reply = await models.call(ask({ onText: (text, attempt) => heard.push([text, attempt]) }), never())
     expect(reply.usage).toEqual({ prompt_tokens: 20, completion_tokens: 10, total_tokens: 30 })
@@ -158,7 +158,7 @@ describe('a bad reply', () => {
     expect('bad'.startsWith(of(1).join(''))).toBe(true)
     expect(of(1).length).toBeGreaterThan(0)
     expect(of(2).join('')).toBe('good')
-    expect(await failure('cut_after_usage')).toMatchObject({
+    expect(await failWith('cut_after_usage')).toMatchObject({
       detail: { attempts: 3, usage: { prompt_tokens: 30, completion_tokens: 15, total_tokens: 45 } },
     })
   })

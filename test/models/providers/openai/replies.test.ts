@@ -32,8 +32,8 @@ describe('tool calls', () => {
 
   it.each(['duplicate_tool_ids', 'missing_tool_ids'] as const)(
     'come out with unique ids for %s',
-    async (fault) => {
-      server.script({ planner: [{ tool_calls: calls, fault }] })
+    async (failure) => {
+      server.script({ planner: [{ tool_calls: calls, failure }] })
       const { models } = openTestModels(server)
       const before = { id: 'call_same', name: ownText`search`, arguments: ownText`{}` }
       const messages = [
@@ -54,7 +54,7 @@ describe('tool calls', () => {
 
   it('keep arguments that are no JSON as the model wrote them, and send them back as an object', async () => {
     server.script({
-      planner: [{ tool_calls: calls.slice(0, 1), fault: 'bad_json_arguments' }, { text: 'ok' }],
+      planner: [{ tool_calls: calls.slice(0, 1), failure: 'bad_json_arguments' }, { text: 'ok' }],
     })
     const { models } = openTestModels(server)
     const { tool_calls } = await models.call(ask(), never())
@@ -96,19 +96,19 @@ describe('odd but good replies', () => {
   const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 
   it('count the last usage, never the sum', async () => {
-    server.script({ planner: [{ text: 'abcdef', fault: 'cumulative_usage' }] })
+    server.script({ planner: [{ text: 'abcdef', failure: 'cumulative_usage' }] })
     await expect(openTestModels(server).models.call(ask(), never())).resolves.toMatchObject({ usage })
   })
 
   it('have no usage when the server counts none', async () => {
-    server.script({ planner: [{ text: 'abc', fault: 'no_usage' }] })
+    server.script({ planner: [{ text: 'abc', failure: 'no_usage' }] })
     const reply = await openTestModels(server).models.call(ask(), never())
     expect(reply.usage).toEqual({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 })
   })
 
   it('may come as plain JSON in place of a stream, tool calls included', async () => {
     server.script({
-      planner: [{ text: 'Looking', reasoning: 'why', tool_calls: calls, fault: 'plain_json' }],
+      planner: [{ text: 'Looking', reasoning: 'why', tool_calls: calls, failure: 'plain_json' }],
     })
     const heard: string[] = []
     const reply = await openTestModels(server).models.call(
@@ -121,13 +121,13 @@ describe('odd but good replies', () => {
   })
 
   it('may split characters between chunks', async () => {
-    server.script({ planner: [{ text: 'naïve 文字 👩‍👩‍👧', fault: 'split_utf8' }] })
+    server.script({ planner: [{ text: 'naïve 文字 👩‍👩‍👧', failure: 'split_utf8' }] })
     const reply = await openTestModels(server).models.call(ask(), never())
     expect(reply.text).toBe('naïve 文字 👩‍👩‍👧')
   })
 
   it('may hold NUL and lone surrogates, which are replaced, and split pairs, which are not', async () => {
-    server.script({ planner: [{ fault: 'nul_and_surrogates' }] })
+    server.script({ planner: [{ failure: 'nul_and_surrogates' }] })
     const heard: string[] = []
     const messages = [{ role: 'user', content: ownText`a\u0000\ud800b` }] as const
     const { models } = openTestModels(server)
@@ -139,14 +139,14 @@ describe('odd but good replies', () => {
   })
 
   it('have at most 4 Mi characters of text', async () => {
-    server.script({ planner: [{ fault: 'huge_line' }] })
+    server.script({ planner: [{ failure: 'huge_line' }] })
     const call = openTestModels(server).models.call(ask(), never())
     await expect(call).rejects.toMatchObject({ code: 'model_bad_reply' })
     expect(server.requests()).toHaveLength(1)
   })
 
   it('are complete with their finish_reason, and over with [DONE] although the connection stays open', async () => {
-    server.script({ planner: [{ text: 'all of it', fault: 'never_closes' }] })
+    server.script({ planner: [{ text: 'all of it', failure: 'never_closes' }] })
     const reply = await openTestModels(server).models.call(ask(), never())
     expect(reply).toMatchObject({ text: 'all of it', finish: 'stop', usage })
   })

@@ -18,9 +18,9 @@ beforeAll(async () => {
 afterAll(() => fake.close())
 
 /** Short only where the server is to be waited for in vain. */
-const timeoutsFor = ({ fault }: FakeReply) =>
-  typeof fault === 'string' && fault.startsWith('stall')
-    ? { firstByteMs: fault === 'stall_after_first_chunk' ? 20_000 : 400, idleMs: 400, totalMs: 60_000 }
+const timeoutsFor = ({ failure }: FakeReply) =>
+  typeof failure === 'string' && failure.startsWith('stall')
+    ? { firstByteMs: failure === 'stall_after_first_chunk' ? 20_000 : 400, idleMs: 400, totalMs: 60_000 }
     : patient
 const tools: CanonicalRequest['tools'] = [
   { name: 'read', description: 'Reads', parameters: { type: 'object' } },
@@ -101,21 +101,21 @@ const replies: [string, FakeReply][] = [
       'stall_body',
       'stall_after_first_chunk',
     ] as const
-  ).map((fault): [string, FakeReply] => [
-    fault,
-    { text: 'I shall look.', tool_calls: fault.includes('tool') || fault.includes('json') ? two : [], fault },
+  ).map((failure): [string, FakeReply] => [
+    failure,
+    { text: 'I shall look.', tool_calls: failure.includes('tool') || failure.includes('json') ? two : [], failure },
   ]),
   ...[400, 401, 404, 413, 500, 529].map((status): [string, FakeReply] => [
     `${status}`,
-    { fault: { status, body: { error: { message: 'no', type: 'x' } } } },
+    { failure: { status, body: { error: { message: 'no', type: 'x' } } } },
   ]),
-  ['429 with Retry-After', { fault: { status: 429, headers: { 'retry-after': '3' } } }],
-  ['an error in a 200', { fault: { status: 200, body: { error: { message: 'overloaded', code: 503 } } } }],
+  ['429 with Retry-After', { failure: { status: 429, headers: { 'retry-after': '3' } } }],
+  ['an error in a 200', { failure: { status: 200, body: { error: { message: 'overloaded', code: 503 } } } }],
 ]
 
 describe('a server of chat completions gives by templates and paths what it gives by the openai provider', () => {
   it('and a path that finds nothing is an error of the format', async () => {
-    fake.script(() => ({ fault: 'no_choices' }))
+    fake.script(() => ({ failure: 'no_choices' }))
     const { outcome } = await byHttp({ stream: true }, patient)
     expect(outcome).toMatchObject({ ok: false, error: { code: 'model_unreadable_answer' }, place: 'text' })
   })
@@ -124,7 +124,7 @@ describe('a server of chat completions gives by templates and paths what it give
     fake.script(() => reply)
     const timeouts = timeoutsFor(reply)
     // asked for whole answers, a server has other ways to fail: the openai provider streams all the same
-    for (const stream of reply.fault === undefined ? [true, false] : [true]) {
+    for (const stream of reply.failure === undefined ? [true, false] : [true]) {
       const [one, other] = [
         await byOpenAI({ tools, stream }, timeouts),
         await byHttp({ tools, stream }, timeouts),
