@@ -1,3 +1,4 @@
+import { unlessAborted } from '../../state/deadline.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import { hashSpace } from '../policy/hash-embedding.ts'
@@ -24,13 +25,15 @@ export const createQuickEmbedder = (
       if (known) return known
       const late = new AbortController()
       const settled = new AbortController()
+      clock.sleep(recallWaitMs, settled.signal).then(
+        () =>
+          late.abort(
+            new MasonError('model_timeout', `the embedding model took longer than ${recallWaitMs} ms`),
+          ),
+        () => {},
+      )
       const vectors = embedder.embed(space, texts, caller, AbortSignal.any([signal, late.signal]))
-      const wait = clock.sleep(recallWaitMs, settled.signal).then(() => {
-        throw new MasonError('model_timeout', `the embedding model took longer than ${recallWaitMs} ms`)
-      })
-      const made = Promise.race([vectors, wait]).finally(() => settled.abort())
-      wait.catch((error: unknown) => late.abort(error))
-      vectors.catch(() => {})
+      const made = unlessAborted(vectors, late.signal).finally(() => settled.abort())
       embedded.set(key, made)
       return made
     },
