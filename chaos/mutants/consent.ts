@@ -123,8 +123,8 @@ export const consentMutants: readonly Mutant[] = [
     file: 'src/features/payments/consent/consents.ts',
     edits: [
       {
-        from: '      : await readConsent(sql, tenant, request, audience)\n',
-        to: '      : { offer_ends: null }\n',
+        from: 'known ?? (await readConsent(sql, tenant, request, audience))',
+        to: 'known ?? { offer_ends: null }',
       },
     ],
     why: 'a person is asked to pay a merchant that the business does not trust',

@@ -1,4 +1,8 @@
-import { runLineSql, type UnrepeatableWork } from '../../engine/sessions/repeated-effects.ts'
+import {
+  runLineSql,
+  type UnrepeatableCall,
+  type UnrepeatableWork,
+} from '../../engine/sessions/repeated-effects.ts'
 import { MasonError } from '../../state/errors.ts'
 import { unrepeatableWorkRef } from '../core.ref.ts'
 import { defineService } from '../definitions.ts'
@@ -11,8 +15,7 @@ const callsStatement = `WITH RECURSIVE ${runLineSql}
     WHERE p.status NOT IN ('declined', 'released')`
 
 const unrepeatablePayments: UnrepeatableWork = {
-  listCalls: async (sql, ...run) =>
-    (await sql.query<Awaited<ReturnType<UnrepeatableWork['listCalls']>>[number]>(callsStatement, run)).rows,
+  listCalls: async (sql, ...run) => (await sql.query<UnrepeatableCall>(callsStatement, run)).rows,
   toError: (runId) =>
     new MasonError('has_payments', `run "${runId}" has paid, and a payment is never repeated`, {
       remedy: 'submit a new run, in which the user approves a new payment',

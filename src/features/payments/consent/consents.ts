@@ -8,13 +8,7 @@ import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import { maxTokenLength } from '../mandates/tokens/encoding.ts'
 import { newConsentId } from '../ports/ids.ts'
-import {
-  type ConsentContent,
-  type ConsentFacts,
-  type ConsentRequest,
-  parseContent,
-  readFacts,
-} from './content.ts'
+import { type ConsentContent, type ConsentFacts, type ConsentRequest, parseContent } from './content.ts'
 import { createLink, findLink, isUsed, useLink } from './links.ts'
 import { readConsent } from './offers.ts'
 import { linkError, listCredentials, toSite } from './passkeys.ts'
@@ -43,19 +37,16 @@ export const hashContent = (content: string): Uint8Array<ArrayBuffer> =>
  * Asks a user to sign a payment, or open mandates. Call it in the transaction that starts the wait of kind `payment` for `payment_id`. The link
  * comes from the proxy alone (`createLink`), so it is in no state. It ends with the cart at the latest. Throws `invalid_request` for mandates that do not fit
  * and for an offer that no trusted merchant signed,
- * `in_use` while another consent of the run is open, and `too_many_requests` beyond 5 an hour. `isVerified`: the caller has just verified the
- * offer; the page of the consent and the executor do so again.
+ * `in_use` while another consent of the run is open, and `too_many_requests` beyond 5 an hour. `known`: the facts of an
+ * offer that the caller has just verified; the page of the consent and the executor do so again.
  */
 export const askConsent = async (
   sql: Sql,
   request: ConsentRequest,
   { tenant, user_id, run_id, payment_id, audience, lifetimeMs }: ConsentBinding,
-  { isVerified = false } = {},
+  known: Pick<ConsentFacts, 'offer_ends'> | null = null,
 ): Promise<{ consent_id: string; payment_id: string }> => {
-  const { offer_ends } =
-    isVerified && request.version !== '0.2-open'
-      ? readFacts(request)
-      : await readConsent(sql, tenant, request, audience)
+  const { offer_ends } = known ?? (await readConsent(sql, tenant, request, audience))
   await sql.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`consent ${tenant} ${user_id}`])
   const row = await queryOne<{ asked: number; retry_after_s: number; expires_at: Date; open: boolean }>(
     sql,

@@ -6,6 +6,7 @@ import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import type { WaitRequest } from '../../../state/ports/waits.ts'
 import { askConsent } from '../consent/consents.ts'
+import { readFacts } from '../consent/content.ts'
 import type { IssuedMandates } from '../consent/decide-consents.ts'
 import { readOffer } from '../consent/offers.ts'
 import { listSigningKeys } from '../keys/public-keys.ts'
@@ -92,10 +93,10 @@ export const createRunPayments = (
     requestConsent: (payment_id, findCart, findChoice) =>
       waitForPayment(payment_id, async (transaction) => {
         const blobs = createBlobs(transaction, run)
-        const known = drafted?.paymentId === payment_id ? drafted.cart : null
-        const request = createPaymentMandate(known ?? (await findCart(blobs)), await findChoice(blobs))
+        const cart = drafted?.paymentId === payment_id ? drafted.cart : null
+        const request = createPaymentMandate(cart ?? (await findCart(blobs)), await findChoice(blobs))
         const bound = { tenant, user_id, run_id, payment_id, audience, lifetimeMs: consentLifetimeMs }
-        await askConsent(transaction, request, bound, { isVerified: known !== null })
+        await askConsent(transaction, request, bound, cart && readFacts(request))
       }),
     pay: (paymentId, provider_id, by) =>
       waitForOrder(paymentId, async (transaction, call) => {
