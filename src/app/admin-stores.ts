@@ -17,7 +17,7 @@ import type { Drivers } from './open-drivers.ts'
 import type { ModelLayer } from './open-models.ts'
 import { countDeadWebhooks } from './open-runtime-features.ts'
 
-type AdminParts = Drivers & {
+type AdminParts = Pick<Drivers, 'database' | 'clock' | 'auditing' | 'readBacklog'> & {
   layer: ModelLayer
   features: Pick<Features, 'find'>
   of(businessId: string): BusinessApi

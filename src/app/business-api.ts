@@ -50,7 +50,7 @@ import type { Drivers } from './open-drivers.ts'
 
 /** What all businesses of a process share. */
 type BusinessApiParts = PromptParts &
-  Drivers & {
+  Pick<Drivers, 'queues' | 'clock' | 'log' | 'tracer'> & {
     feed: Feed
     models: Models
     queueCaps: QueueCaps

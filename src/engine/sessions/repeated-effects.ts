@@ -21,14 +21,13 @@ type EffectRow = { run_id: string; effect_id: string; kind: string; status: stri
 /** The action that answers a call. `copied`: from another run, whose call it was. */
 type Answer = { action: number; node: string; copied: boolean }
 
+/** A call of a run; null: it is not known which. */
+export type UnrepeatableCall = { run_id: string; plan_seq: number | null; call_index: number | null }
+
 /** What was done for runs and is never done again, not even where effects may be repeated. A feature provides it. */
 export type UnrepeatableWork = {
   /** The calls that did it, of a run and the others of its `runLineSql`. */
-  listCalls(
-    sql: Sql,
-    businessId: string,
-    runId: string,
-  ): Promise<{ run_id: string; plan_seq: number | null; call_index: number | null }[]>
+  listCalls(sql: Sql, businessId: string, runId: string): Promise<UnrepeatableCall[]>
   /** Why a run that would repeat such a call is refused. */
   toError(runId: string): MasonError
 }

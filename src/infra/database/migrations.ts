@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { MasonError } from '../../state/errors.ts'
+import { sha256 } from '../lib/ids.ts'
 import { toPackagePath } from '../lib/package-path.ts'
 import { adoptDatabase } from './adopt-database.ts'
 import { deadlockDetected } from './database-errors.ts'
@@ -32,7 +32,7 @@ export const readMigrations = async (): Promise<Migration[]> => {
   return Promise.all(
     names.map(async (name) => {
       const text = await readFile(join(toFolder(name), basename(name)), 'utf8')
-      return { name, text, checksum: createHash('sha256').update(text).digest('hex') }
+      return { name, text, checksum: sha256(text) }
     }),
   )
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -8,6 +7,7 @@ import { gunzip } from 'node:zlib'
 import { MemoryFS, PGlite } from '@electric-sql/pglite'
 import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
+import { sha256 } from '../lib/ids.ts'
 import { toPackagePath } from '../lib/package-path.ts'
 import type { Migration } from './migration.ts'
 import { readMigrations } from './migrations.ts'
@@ -29,7 +29,7 @@ export const toSeedImageName = async (migrations: readonly Migration[]): Promise
     ['@electric-sql/pglite', '@electric-sql/pglite-pgvector'].map(readPackageVersion),
   )
   const parts = JSON.stringify([migrations, initDbStartParams, trimStatements, versions])
-  return `database-${createHash('sha256').update(parts).digest('hex').slice(0, 16)}.tar.gz`
+  return `database-${sha256(parts).slice(0, 16)}.tar.gz`
 }
 
 const readPackageVersion = async (name: string): Promise<string> => {
