@@ -135,6 +135,13 @@ describe('mason run, embedded', () => {
     expect(String(events.at(-1)?.data.answer)).toContain('8')
   })
 
+  test('fails with 1 and says why', async () => {
+    model.script({ '*': [{ failure: { status: 401 } }] })
+    const { code, stdout } = await runCli(['run', 'hello'], { cwd, env: withModel() })
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/failed in planner: .*\(model_unauthorized\)/)
+  })
+
   test('is cancelled by Ctrl-C with 130; meanwhile no other process gets its folder', async () => {
     model.script({ '*': [{ text: 'too late', hold: true }] })
     const running = startCli(['run', 'take your time'], { cwd, env: withModel() })

@@ -174,11 +174,3 @@ test('mason runs says what is wrong with a run that is not there', async () => {
   const { code, stderr } = await runs('show', 'run_none')
   expect([code, stderr]).toEqual([1, expect.stringContaining('run_none')])
 })
-
-// last: its vendor's key is refused from now on
-test('mason run fails with 1 and says why', async () => {
-  model.script({ '*': [{ failure: { status: 401 } }] })
-  const { code, stdout } = await runCli(['run', 'hello'], { cwd })
-  expect(code).toBe(1)
-  expect(stdout).toMatch(/failed in planner: .*\(model_unauthorized\)/)
-})
