@@ -6,6 +6,9 @@ import { type Expression, parseSync, Visitor } from 'oxc-parser'
 /** Facts about the source: who imports whom, which cycles there are, what is exported, which words are used. */
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
+export const featuresFolder = join(root, 'src/features')
+/** The feature that a file of `src` is of; undefined for the core. */
+export const featureOf = (path: string): string | undefined => /^features\/([^/]+)\//.exec(path)?.[1]
 
 /** One source file: `path` from `src/` on, `text` as it is, `code` without comments. */
 export type Source = { path: string; text: string; code: string }
@@ -164,6 +167,25 @@ export const listTables = (sql: string): string[] => {
     /\b(?:(?:CREATE|ALTER|DROP) TABLE|INSERT INTO|UPDATE|DELETE FROM)\s+(?:IF (?:NOT )?EXISTS\s+)?([a-z_0-9]+)/g
   return [...script.matchAll(statements)].map(([, name = '']) => name)
 }
+
+/** The tables of `migrations/schema.sql`. */
+export const listCreatedTables = (schema: string): string[] =>
+  [...schema.matchAll(/^CREATE TABLE ([a-z_0-9]+) /gm)].map(([, table = '']) => table)
+
+/** A table that the roles of the processes cannot use, or can use across businesses, by `migrations/schema.sql`. */
+export const listOpenTables = (schema: string): string[] =>
+  listCreatedTables(schema).flatMap((table) => {
+    const has = (statement: string): boolean => new RegExp(`^${statement}`, 'm').test(schema)
+    const missing = [
+      !has(`ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY;`) && 'ENABLE ROW LEVEL SECURITY',
+      !has(`ALTER TABLE ${table} FORCE ROW LEVEL SECURITY;`) && 'FORCE ROW LEVEL SECURITY',
+      !has(`CREATE POLICY \\w+ ON ${table} `) && 'policy',
+      !has(`GRANT [^;]* ON TABLE ${table} TO `) && 'grant',
+    ].filter((one) => one !== false)
+    return missing.length === 0
+      ? []
+      : [`${table} has no ${missing.join(', no ')}; add it to the migration: docs/features.md#migrations`]
+  })
 
 /** Lines that are neither blank nor comments. */
 export const countCode = ({ code }: Source): number => code.split('\n').filter((line) => line.trim()).length

@@ -2,7 +2,17 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import type { Check } from '../check-repository.ts'
 import { featureListPath, renderFeatureList } from '../feature-list.ts'
-import { listExports, listImports, listTables, readSources, root, type Source } from '../source-tree.ts'
+import {
+  featureOf,
+  featuresFolder,
+  listExports,
+  listImports,
+  listOpenTables,
+  listTables,
+  readSources,
+  root,
+  type Source,
+} from '../source-tree.ts'
 
 /** Which folders a folder may import, beside itself and its subfolders. The longest prefix counts. A row may be that of several. */
 export const arrows: Record<string, readonly string[]> = {
@@ -77,7 +87,8 @@ const listValueImports = ({ path, code }: Source): string[] =>
     .filter(([, name = '']) => name.startsWith('.'))
     .map(([, name = '']) => normalize(join(dirname(path), name)))
 
-const sources = readSources()
+/** The files of `src`. */
+export const sources = readSources()
 const paths = sources.map(({ path }) => path)
 const pathsOf = (isFound: (source: Source) => boolean): string[] =>
   sources.filter(isFound).map(({ path }) => path)
@@ -88,7 +99,6 @@ const listBareExports = (): string[] => {
   return bare.length * 20 > exports.length ? bare.slice(0, 50) : []
 }
 
-const featuresFolder = join(root, 'src/features')
 /** What is loaded with a file, by imports of values. */
 const listLoaded = (entry: string): string[] => {
   const loaded = new Set([entry])
@@ -98,8 +108,6 @@ const listLoaded = (entry: string): string[] => {
   }
   return [...loaded]
 }
-
-const featureOf = (path: string): string | undefined => /^features\/([^/]+)\//.exec(path)?.[1]
 
 /** A feature can be removed: the core imports none of its files, and another feature only its handles. */
 const listFeatureImports = (): string[] =>
@@ -124,24 +132,9 @@ const listForeignTables = (): string[] =>
         .filter((table) => !own.includes(`'${table}'`))
         .map(
           (table) =>
-            `features/${id}/migrations/${file}: ${table} is no table of "${id}"; name it in feature.ts or move the statement`,
+            `features/${id}/migrations/${file}: ${table} is not a table of "${id}"; name it in feature.ts or move the statement`,
         ),
     )
-  })
-
-/** A table that the roles of the processes cannot use, or can use across businesses, by `migrations/schema.sql`. */
-export const listOpenTables = (schema: string): string[] =>
-  [...schema.matchAll(/^CREATE TABLE ([a-z_0-9]+) /gm)].flatMap(([, table]) => {
-    const has = (statement: string): boolean => new RegExp(`^${statement}`, 'm').test(schema)
-    const missing = [
-      !has(`ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY;`) && 'ENABLE ROW LEVEL SECURITY',
-      !has(`ALTER TABLE ${table} FORCE ROW LEVEL SECURITY;`) && 'FORCE ROW LEVEL SECURITY',
-      !has(`CREATE POLICY \\w+ ON ${table} `) && 'policy',
-      !has(`GRANT [^;]* ON TABLE ${table} TO `) && 'grant',
-    ].filter((one) => one !== false)
-    return missing.length === 0
-      ? []
-      : [`${table} has no ${missing.join(', no ')}; add it to the migration: docs/features.md#migrations`]
   })
 
 /** What the folders of `src` keep to. */

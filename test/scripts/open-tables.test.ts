@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listOpenTables } from '../../scripts/checks/architecture.ts'
+import { listOpenTables } from '../../scripts/source-tree.ts'
 
 const table = 'CREATE TABLE notes (\n  tenant text NOT NULL\n);\n'
 const rows = 'ALTER TABLE notes ENABLE ROW LEVEL SECURITY;\nALTER TABLE notes FORCE ROW LEVEL SECURITY;\n'
