@@ -322,7 +322,9 @@ test('a response that its format cannot read is kept for the admin, and disables
   const wanted = { role: 'planner', model: 'odd-1' }
   const good = { odd: { text: 'read by data', in: 3, out: 4 } }
   const bad = { strange: 'sk-secret-of-o1 is shown here' }
-  south.script(byKey({ o1: [{ failure: { status: 200, body: good } }, { failure: { status: 200, body: bad } }] }))
+  south.script(
+    byKey({ o1: [{ failure: { status: 200, body: good } }, { failure: { status: 200, body: bad } }] }),
+  )
   const answered = await callWith(runtime, wanted)
   expect(answered.result.text).toBe('read by data')
   expect(answered.usage).toMatchObject({ prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 })

@@ -71,7 +71,9 @@ describe('a vendor that speaks as OpenAI does', () => {
     expect((await call('POST', `/admin/v1/vendors/${vendor}/keys/${key}/probe`)).body).toMatchObject({
       ok: true,
     })
-    fake.script({ test: [{ failure: { status: 401, body: { error: { message: `no ${secret}` } } } }] } as never)
+    fake.script({
+      test: [{ failure: { status: 401, body: { error: { message: `no ${secret}` } } } }],
+    } as never)
     const refused = await call('POST', `/admin/v1/vendors/${vendor}/models/${model}/test`)
     expect(refused.body).toMatchObject({ ok: false, error: { code: 'model_unauthorized' } })
     expect((await call('GET', `/admin/v1/vendors/${vendor}/keys/${key}`)).body.health.state).toBe('disabled')

@@ -24,7 +24,7 @@ import { openTestRuntime, type TestRuntime } from './test-runtime.ts'
 
 /** Hands for the parts of the spine, without a graph. */
 
-/** Waits for a fact; gives what `look` returns. The longer it waits, the seldomer it looks: a look is often a query. */
+/** Waits for a fact; gives what `look` returns. It looks less often the longer it waits: a look is often a query. */
 export const until = async <T>(
   what: string,
   look: () => Promise<T | null | undefined | false> | T | null | undefined | false,

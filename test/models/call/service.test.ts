@@ -97,7 +97,9 @@ describe('a model call', () => {
   })
 
   it('leaves no timer and no listener behind', async () => {
-    server.script({ planner: [{ failure: 'cut', text: 'abc' }, { failure: { status: 500 } }, { text: 'fine' }] })
+    server.script({
+      planner: [{ failure: 'cut', text: 'abc' }, { failure: { status: 500 } }, { text: 'fine' }],
+    })
     const { models, clock } = openTestModels(server)
     const signal = never()
     let listeners = 0

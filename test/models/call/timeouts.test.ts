@@ -81,13 +81,16 @@ describe('waiting between attempts', () => {
 describe('the clocks', () => {
   const short = { firstByteMs: 250, idleMs: 250, totalMs: 20_000 }
 
-  it.each(['stall_headers', 'stall_body', 'stall_after_first_chunk'] as const)('end a %s', async (failure) => {
-    const waited = waitedFor()
-    const error = await failWith(failure, { clocks: short, retry: { ...quickRetry, attempts: 2 } })
-    expect(error).toMatchObject({ code: 'model_timeout', detail: { attempts: 2 } })
-    expect(wholeOf(error).message).toMatch(/sent nothing for 250 ms|stopped sending for 250 ms/)
-    expect(waited(490)).toBe(true)
-  })
+  it.each(['stall_headers', 'stall_body', 'stall_after_first_chunk'] as const)(
+    'end a %s',
+    async (failure) => {
+      const waited = waitedFor()
+      const error = await failWith(failure, { clocks: short, retry: { ...quickRetry, attempts: 2 } })
+      expect(error).toMatchObject({ code: 'model_timeout', detail: { attempts: 2 } })
+      expect(wholeOf(error).message).toMatch(/sent nothing for 250 ms|stopped sending for 250 ms/)
+      expect(waited(490)).toBe(true)
+    },
+  )
 
   it('time the body by the idle clock although the first byte may take longer', async () => {
     const clocks = { firstByteMs: 30_000, idleMs: 200, totalMs: 30_000 }

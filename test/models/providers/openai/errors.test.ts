@@ -108,7 +108,9 @@ describe('a bad reply', () => {
     async (failure, code) => {
       expect(await failWith(failure)).toMatchObject({ code, detail: { attempts: 3 } })
       server.reset()
-      await expect(call([{ failure, text: 'bad' }, { text: 'good' }])).resolves.toMatchObject({ text: 'good' })
+      await expect(call([{ failure, text: 'bad' }, { text: 'good' }])).resolves.toMatchObject({
+        text: 'good',
+      })
       expect(server.requests()).toHaveLength(2)
     },
   )

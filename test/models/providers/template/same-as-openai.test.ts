@@ -103,7 +103,11 @@ const replies: [string, FakeReply][] = [
     ] as const
   ).map((failure): [string, FakeReply] => [
     failure,
-    { text: 'I shall look.', tool_calls: failure.includes('tool') || failure.includes('json') ? two : [], failure },
+    {
+      text: 'I shall look.',
+      tool_calls: failure.includes('tool') || failure.includes('json') ? two : [],
+      failure,
+    },
   ]),
   ...[400, 401, 404, 413, 500, 529].map((status): [string, FakeReply] => [
     `${status}`,
