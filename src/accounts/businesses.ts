@@ -26,6 +26,10 @@ export const ensureBusiness = async (sql: Sql, businessId: string): Promise<void
   await sql.query('INSERT INTO businesses (tenant) VALUES ($1) ON CONFLICT (tenant) DO NOTHING', [businessId])
 }
 
+/** Counts a claim of each business `b` that a table of the same statement names. */
+export const toCountClaimSql = (table: string): string =>
+  `UPDATE businesses b SET claims = claims + 1, last_claimed_at = clock_timestamp() FROM ${table} WHERE b.tenant = ${table}.tenant`
+
 /** What the resources of a business have: its column, and its row, which the first one creates. */
 export const ofBusiness = {
   fixed: { business_id: 'tenant' },
@@ -50,24 +54,17 @@ const checkSecretNames = async (sql: Sql, id: string, hosts: BusinessView['http_
   if (errors.length > 0) throw createFieldsError(...errors)
 }
 
-/**
- * Deletes what is no longer learned and recalled: pending distillations, locked in the order that every deletion uses, so that
- * a process that learns just now finds its claim deleted and writes nothing; and the turns that are stored.
- */
-const forget = async (sql: Sql, id: string, { learning, recall }: BusinessChange): Promise<void> => {
-  if (learning === false)
-    await sql.query(
-      `DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
-         SELECT run_id FROM distillations WHERE tenant = $1 AND failed_at IS NULL ORDER BY run_id FOR UPDATE)`,
-      [id],
-    )
-  if (recall === false) await sql.query('DELETE FROM turns WHERE tenant = $1', [id])
-}
+/** Deletes what a change of a business says is no longer learned and recalled, in the transaction of the change. */
+export type ForgetOfBusiness = (
+  sql: Sql,
+  id: string,
+  change: Pick<BusinessChange, 'learning' | 'recall'>,
+) => Promise<void>
 
 type Row = ResourceRow & Pick<BusinessView, 'quotas' | 'recall' | 'secrets'>
 
 /** The businesses, with the settings of all their runs. A business exists from its first token, user or run on, for good. */
-export const createBusinesses = (database: Database, masterKeys: MasterKeys) => {
+export const createBusinesses = (database: Database, masterKeys: MasterKeys, forget: ForgetOfBusiness) => {
   const { remove: _, ...store } = createResourceStore<Row, BusinessInput, BusinessChange, BusinessView>(
     { database },
     {

@@ -11,6 +11,7 @@ import { createRejectedJobs } from '../engine/runs/rejected-jobs.ts'
 import { createUnknownEffects } from '../engine/runs/unknown-effects.ts'
 import { secretsChangedRef } from '../features/core.ref.ts'
 import type { Features } from '../features/load-features.ts'
+import { forgetOfBusiness } from '../memory/store/forget.ts'
 import { createUsageReport } from '../models/metering/usage-report.ts'
 import type { BusinessApi, Runtime } from './api.ts'
 import type { Drivers } from './open-drivers.ts'
@@ -28,7 +29,7 @@ type AdminParts = Pick<Drivers, 'database' | 'clock' | 'auditing' | 'readBacklog
 /** What admins manage, for all businesses. */
 export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
   const { database, layer, features, clock, auditing, of } = parts
-  const businesses = createBusinesses(database, layer.masterKeys)
+  const businesses = createBusinesses(database, layer.masterKeys, forgetOfBusiness)
   return {
     businesses: {
       ...businesses,

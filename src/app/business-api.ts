@@ -24,16 +24,17 @@ import { cancelRun, type ReportRunEnd } from '../engine/runs/settlement.ts'
 import type { CheckWebhookAddress } from '../engine/runs/webhook-address.ts'
 import { type PromptParts, readActionPrompt } from '../engine/sessions/action-prompt.ts'
 import { listActions, readAction } from '../engine/sessions/action-queries.ts'
-import { deleteSession } from '../engine/sessions/delete-session.ts'
 import { forkSession } from '../engine/sessions/fork-session.ts'
 import type { UnrepeatableWork } from '../engine/sessions/repeated-effects.ts'
 import { admitRerun } from '../engine/sessions/rerun.ts'
 import { listSessions, readSession, sessionExists } from '../engine/sessions/session-queries.ts'
+import { openBlob, readBlob } from '../files/blobs/blob-content.ts'
 import { createUploads, findNamedFiles, type NamedFiles } from '../files/uploads.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
-import { openBlob, readBlob } from '../infra/blobs/blob-content.ts'
 import type { Config } from '../infra/config/config.ts'
 import { wakeRun } from '../infra/queue/queues.ts'
+import { deleteSession } from '../memory/store/delete-session.ts'
+import { skipLearning } from '../memory/store/distillation-queue.ts'
 import type { MemoryEmbedder } from '../memory/store/embedder.ts'
 import { createMemoriesApi } from '../memory/store/memories-api.ts'
 import { MasonError } from '../state/errors.ts'
@@ -190,6 +191,7 @@ const createBusinessApi = (
         ...(key !== undefined && { key: { route: rerunRoute, key } }),
         tokenId: readToken(entry),
         unrepeatable: parts.unrepeatable,
+        skipLearning,
         async check() {
           checkRequestNames({ prompt, user_id, ...(named && { models: named }) }, graph, models)
           await queueCaps.check(businessId)

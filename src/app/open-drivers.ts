@@ -1,4 +1,5 @@
 import { createBacklogReader } from '../engine/runs/backlog.ts'
+import { endLeases } from '../engine/runs/leases.ts'
 import type { Config } from '../infra/config/config.ts'
 import { createAuditing } from '../infra/database/audited-database.ts'
 import { ensureDatabaseId } from '../infra/database/database-id.ts'
@@ -41,6 +42,8 @@ export const openDrivers = async (
     schema: options.migrate ? 'migrate' : 'check',
   })
   closers.add(() => opened.close())
+  // one process at a time has an embedded database: a lease that is left belongs to a dead one
+  if (config.database.kind !== 'postgres') await endLeases(opened.worker)
   // what both parts of the process share works under the login of the API, which may less
   const apiDatabase = wrap.database?.(opened.api) ?? opened.api
   const auditing = createAuditing()

@@ -1,8 +1,8 @@
-import { holdStoredBlobs, storeRunBlob } from '../infra/blobs/blobs.ts'
 import { queryOne, type RunKey } from '../infra/database/database.ts'
 import { imageDescriptionSchema } from '../state/files/image-description.ts'
 import type { Files } from '../state/ports/files.ts'
 import type { Sql } from '../state/ports/sql.ts'
+import { holdStoredBlobs, storeRunBlob } from './blobs/blobs.ts'
 import type { FileContents } from './protocol/child-protocol.ts'
 
 /** Raised with every change of the reader that yields other contents for the same bytes. */

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
-import { partBytes } from '../infra/blobs/blob-content.ts'
-import { deleteFreeBlobs } from '../infra/blobs/blobs.ts'
 import { type Database, hasRow, queryOne } from '../infra/database/database.ts'
 import { newFileId } from '../infra/lib/ids.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { RunRequest } from '../state/run-request.ts'
 import { maxUploadBytes, type UploadedFile } from '../state/uploaded-file.ts'
+import { partBytes } from './blobs/blob-content.ts'
+import { deleteFreeBlobs } from './blobs/blobs.ts'
 
 /** A file to receive. `length`: null where the end of its bytes says it. */
 export type UploadInput = { name: string; type: string; length: number | null; sha256: string | null }
@@ -327,4 +327,24 @@ const toOffsetError = (row: FileRow): MasonError => {
     remedy: 'continue at upload-offset of this response, which HEAD returns too',
     detail: { upload_offset: offset },
   })
+}
+
+/** Renews the age of a file, whose blob is locked first as in every deletion; one that is gone by now fails the request. */
+export const holdUploadedFile = async (
+  sql: Sql,
+  businessId: string,
+  hash: string,
+  fileId: string,
+): Promise<void> => {
+  await sql.query('UPDATE blobs SET created_at = clock_timestamp() WHERE tenant = $1 AND sha256 = $2', [
+    businessId,
+    hash,
+  ])
+  const isThere = await hasRow(
+    sql,
+    `UPDATE files SET named = true, touched_at = clock_timestamp()
+     WHERE tenant = $1 AND file_id = $2 AND sha256 = $3 RETURNING file_id`,
+    [businessId, fileId, hash],
+  )
+  if (!isThere) throw invalidFile(0, `the uploaded file "${fileId}" was deleted just now; upload it again`)
 }

@@ -10,6 +10,7 @@ import { distillRuns } from '../../src/memory/store/distill-run.ts'
 import { dropFailedDistillations } from '../../src/memory/store/distillation-queue.ts'
 import { embedTurnBatch } from '../../src/memory/store/embed-turns.ts'
 import type { MemoryEmbedder } from '../../src/memory/store/embedder.ts'
+import { forgetOfBusiness } from '../../src/memory/store/forget.ts'
 import { createRunMemories } from '../../src/memory/store/run-memories.ts'
 import { asUser } from '../../src/memory/store/user-scope.ts'
 import { MasonError } from '../../src/state/errors.ts'
@@ -296,7 +297,7 @@ describe('what is forgotten is recalled no more, also after the background has r
       async (user_id) => {
         await inSession(user_id)
         await api().memories.forgetAll(user_id)
-        const businesses = createBusinesses(database, {} as never)
+        const businesses = createBusinesses(database, {} as never, forgetOfBusiness)
         await businesses.change({}, 'default', { recall: false })
         await businesses.change({}, 'default', { recall: true })
       },
@@ -368,7 +369,7 @@ describe('no turn is made of', () => {
     [
       'what is said where the business does not learn',
       async (user_id) => {
-        await createBusinesses(database, {} as never).create(
+        await createBusinesses(database, {} as never, forgetOfBusiness).create(
           {},
           businessSchemas.input.parse({ id: user_id, learning: false }),
         )

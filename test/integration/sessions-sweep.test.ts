@@ -3,13 +3,13 @@
 import { expect } from 'vitest'
 import { ensureBusiness } from '../../src/accounts/businesses.ts'
 import { createRetentionSweep } from '../../src/engine/sessions/retention-sweep.ts'
-import { createImageDescriptionCache, createPreparedCache } from '../../src/files/prepared-cache.ts'
 import {
   holdSessionBlobs,
   holdStoredBlobs,
   releaseSessionBlobs,
   storeBlobStatement,
-} from '../../src/infra/blobs/blobs.ts'
+} from '../../src/files/blobs/blobs.ts'
+import { createImageDescriptionCache, createPreparedCache } from '../../src/files/prepared-cache.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { test } from '../support/integration-test.ts'
 import { count } from '../support/runs.ts'

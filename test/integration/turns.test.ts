@@ -8,6 +8,7 @@ import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { hashSpace } from '../../src/memory/policy/hash-embedding.ts'
 import { embedTurnBatch } from '../../src/memory/store/embed-turns.ts'
 import type { MemoryEmbedder } from '../../src/memory/store/embedder.ts'
+import { forgetOfBusiness } from '../../src/memory/store/forget.ts'
 import { createRunMemories } from '../../src/memory/store/run-memories.ts'
 import { calibrateByTurns } from '../../src/memory/store/space-calibration.ts'
 import { readTurnBacklog } from '../../src/memory/store/turn-backlog.ts'
@@ -217,7 +218,7 @@ describe('forgetting', () => {
 describe('a business without recall', () => {
   test('has no turns, and has those of its sessions once recall is on again', async () => {
     const tenant = unique('quiet')
-    const businesses = createBusinesses(database, {} as never)
+    const businesses = createBusinesses(database, {} as never, forgetOfBusiness)
     await businesses.create({}, businessSchemas.input.parse({ id: tenant, recall: false }))
     await runtime.complete({ user_id: 'u', prompt: zebras }, { business: tenant })
     await learned()

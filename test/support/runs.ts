@@ -9,7 +9,7 @@ import {
   toAdmissionRequest,
 } from '../../src/engine/runs/admission.ts'
 import { claimNextRun, type RunClaim } from '../../src/engine/runs/claim.ts'
-import type { BlobContent } from '../../src/infra/blobs/blob-content.ts'
+import type { BlobContent } from '../../src/files/blobs/blob-content.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { newAttemptId } from '../../src/infra/lib/ids.ts'
 import { MasonError } from '../../src/state/errors.ts'

@@ -1,6 +1,6 @@
-import { invalidFile, type NamedFiles } from '../../files/uploads.ts'
-import { holdSessionBlobs, storeBlobStatement } from '../../infra/blobs/blobs.ts'
-import { type Database, hasRow, queryOne, sendFirst } from '../../infra/database/database.ts'
+import { holdSessionBlobs, storeBlobStatement } from '../../files/blobs/blobs.ts'
+import { holdUploadedFile, invalidFile, type NamedFiles } from '../../files/uploads.ts'
+import { type Database, queryOne, sendFirst } from '../../infra/database/database.ts'
 import { isUniqueViolation } from '../../infra/database/database-errors.ts'
 import { newRunId, newSessionId, sha256 } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
@@ -141,26 +141,6 @@ const limitWaitStatement = "SET LOCAL lock_timeout = '1s'"
 
 const toRows = (rows: readonly AdmissionRequest['row'][]): string =>
   JSON.stringify(rows.map((row, place) => ({ place, ...row })))
-
-/** Renews the age of a file, whose blob is locked first as in every deletion; one that is gone by now fails the request. */
-const holdUploadedFile = async (
-  sql: Sql,
-  businessId: string,
-  hash: string,
-  fileId: string,
-): Promise<void> => {
-  await sql.query('UPDATE blobs SET created_at = clock_timestamp() WHERE tenant = $1 AND sha256 = $2', [
-    businessId,
-    hash,
-  ])
-  const isThere = await hasRow(
-    sql,
-    `UPDATE files SET named = true, touched_at = clock_timestamp()
-     WHERE tenant = $1 AND file_id = $2 AND sha256 = $3 RETURNING file_id`,
-    [businessId, fileId, hash],
-  )
-  if (!isThere) throw invalidFile(0, `the uploaded file "${fileId}" was deleted just now; upload it again`)
-}
 
 /** Admits one candidate in a commit of its own. Same contract as `Admissions.admit`; `fence`: it is of the queue. */
 export const admitCandidate = (

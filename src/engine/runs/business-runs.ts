@@ -1,4 +1,4 @@
-import type { BlobContent } from '../../infra/blobs/blob-content.ts'
+import type { BlobContent } from '../../files/blobs/blob-content.ts'
 import type { RunEntry } from '../../state/ports/tracer.ts'
 import type { JobData } from '../../state/run-request.ts'
 import type { RunEvent, RunPage, RunStatus, RunView } from '../../state/run-view.ts'

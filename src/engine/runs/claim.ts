@@ -1,3 +1,4 @@
+import { toCountClaimSql } from '../../accounts/businesses.ts'
 import type { ClaimedRun } from '../../graph/live-run.ts'
 import { type Database, queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -78,7 +79,7 @@ const claimStatement = `
     WHERE r.status IN ('queued', 'running') AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp())
     ORDER BY c.is_last, c.last_claimed_at NULLS FIRST, c.nth LIMIT 1 FOR NO KEY UPDATE OF b, r SKIP LOCKED
   ), served AS (
-    UPDATE businesses b SET claims = claims + 1, last_claimed_at = clock_timestamp() FROM pick WHERE b.tenant = pick.tenant
+    ${toCountClaimSql('pick')}
       AND (b.max_concurrency IS NOT NULL OR (SELECT count(tenant) FROM open_business) > 1)
   ), woken AS (
     DELETE FROM outbox WHERE outbox_id IN (

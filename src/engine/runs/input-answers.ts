@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { MasonError } from '../../state/errors.ts'
+import type { Sql } from '../../state/ports/sql.ts'
 import { openStatusesSql, parkedStatusesSql } from '../../state/run-status.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { noSecretAnswers, type SecretAnswers } from './secret-answers.ts'
@@ -123,3 +124,11 @@ export const expireInputs = async (database: Database): Promise<number> => {
   )
   return rows.length
 }
+
+/** Removes what was answered to the secret question of a call. */
+export const forgetAnswer = async (sql: Sql, ...call: [string, string, number, number]): Promise<void> =>
+  void (await sql.query(
+    `UPDATE input_requests SET sealed = NULL, answer = '{"kind":"answered","answer":""}'
+     WHERE tenant = $1 AND run_id = $2 AND plan_seq = $3 AND call_index = $4 AND secret`,
+    call,
+  ))

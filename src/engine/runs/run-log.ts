@@ -1,4 +1,4 @@
-import { storeRunBlob } from '../../infra/blobs/blobs.ts'
+import { storeRunBlob } from '../../files/blobs/blobs.ts'
 import { queryOne, type TransactionalSql } from '../../infra/database/database.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { PersonAnswer } from '../../state/ports/questions.ts'

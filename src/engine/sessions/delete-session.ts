@@ -1,49 +1,40 @@
-import { releaseSessionBlobs } from '../../infra/blobs/blobs.ts'
-import { type Database, queryOne } from '../../infra/database/database.ts'
-import { unlearnProfile } from '../../memory/store/learn-profile.ts'
-import { forgetSessionMemories } from '../../memory/store/memory-rows.ts'
-import { lockUser } from '../../memory/store/remember.ts'
-import { clearLeakingTexts } from '../../memory/store/session-summaries.ts'
+import { releaseSessionBlobs } from '../../files/blobs/blobs.ts'
+import { queryOne } from '../../infra/database/database.ts'
+import type { Sql } from '../../state/ports/sql.ts'
 import { endHeldJobs } from '../runs/held-jobs.ts'
 
 /**
- * Deletes everything of a session, whatever state its runs are in; their workers lose them. Files, results, memories and
- * profile fields that other sessions have too stay; summaries of other sessions that repeat deleted facts are cleared.
- * False: there is no such session.
+ * Locks a session of a user for its deletion, and returns its summary; null: there is none. The lock on the session stops new
+ * turns, those on its runs stop appends, which then find no run.
  */
-export const deleteSession = (database: Database, businessId: string, sessionId: string): Promise<boolean> =>
-  database.asBusiness(businessId, async (sql) => {
-    const key = [businessId, sessionId]
-    const owner = await queryOne<{ user_id: string }>(
-      sql,
-      'SELECT user_id FROM sessions WHERE tenant = $1 AND session_id = $2',
-      key,
-    )
-    if (!owner) return false
-    const user = { business: businessId, ...owner }
-    await lockUser(sql, user)
-    // the lock on the session stops new turns, those on its runs stop appends, which then find no run
-    const deletedSession = await queryOne<{ session_id: string; summary: string }>(
-      sql,
-      'SELECT session_id, summary FROM sessions WHERE tenant = $1 AND session_id = $2 AND user_id = $3 FOR UPDATE',
-      [...key, user.user_id],
-    )
-    // meanwhile another session was created under this id
-    if (!deletedSession) return false
+export const lockSession = async (
+  sql: Sql,
+  businessId: string,
+  sessionId: string,
+  userId: string,
+): Promise<{ session_id: string; summary: string } | null> => {
+  const session = await queryOne<{ session_id: string; summary: string }>(
+    sql,
+    'SELECT session_id, summary FROM sessions WHERE tenant = $1 AND session_id = $2 AND user_id = $3 FOR UPDATE',
+    [businessId, sessionId, userId],
+  )
+  if (session)
     await sql.query(
       'SELECT 1 AS there FROM runs WHERE tenant = $1 AND session_id = $2 ORDER BY turn FOR UPDATE',
-      key,
+      [businessId, sessionId],
     )
-    const memories = await forgetSessionMemories(sql, businessId, sessionId)
-    const profileValues = await unlearnProfile(sql, user, ({ session_id }) => session_id === sessionId)
-    await clearLeakingTexts(sql, user, { memories, profileValues, taughtBy: [], deletedSession })
-    await sql.query(
-      'DELETE FROM outbox WHERE tenant = $1 AND run_id IN (SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2)',
-      key,
-    )
-    await sql.query('DELETE FROM actions WHERE tenant = $1 AND session_id = $2', key)
-    await sql.query('DELETE FROM sessions WHERE tenant = $1 AND session_id = $2', key)
-    await endHeldJobs(sql, businessId, sessionId)
-    await releaseSessionBlobs(sql, businessId, sessionId)
-    return true
-  })
+  return session
+}
+
+/** Deletes the rows of a locked session, of its runs and held jobs, and releases its blobs. */
+export const deleteSessionRows = async (sql: Sql, businessId: string, sessionId: string): Promise<void> => {
+  const key = [businessId, sessionId]
+  await sql.query(
+    'DELETE FROM outbox WHERE tenant = $1 AND run_id IN (SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2)',
+    key,
+  )
+  await sql.query('DELETE FROM actions WHERE tenant = $1 AND session_id = $2', key)
+  await sql.query('DELETE FROM sessions WHERE tenant = $1 AND session_id = $2', key)
+  await endHeldJobs(sql, businessId, sessionId)
+  await releaseSessionBlobs(sql, businessId, sessionId)
+}

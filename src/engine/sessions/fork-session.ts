@@ -1,4 +1,4 @@
-import { copyBlobHolds } from '../../infra/blobs/blobs.ts'
+import { copyBlobHolds } from '../../files/blobs/blobs.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { newAttemptId, newRunId, newSessionId } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'

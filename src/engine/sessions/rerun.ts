@@ -40,14 +40,10 @@ const runStatement = `
 
 const lockKeyStatement = `SELECT pg_advisory_xact_lock(hashtextextended('mason.rerun ' || $1, 0))`
 
-/** Nothing is learned from a run that was given up before its end. */
-const doNotLearnStatement = `INSERT INTO distillations (tenant, run_id, failed_at, error)
-  VALUES ($1, $2, clock_timestamp(), 'given up: nothing is learned from what is run again')`
-
 /**
  * Runs a request again in a new session: a fork right before the run, or right after an action of it, where the new run goes
  * on. Throws `not_found`, `in_use`, `invalid_request`, `has_effects`, what `unrepeatable` and `Admissions.admit` throw.
- * `check`: what refuses a new run of its user, outside of the transaction.
+ * `check`: what refuses a new run of its user, outside of the transaction. `skipLearning`: marks a run that teaches nothing.
  */
 export const admitRerun = async (
   database: Database,
@@ -58,11 +54,13 @@ export const admitRerun = async (
     key,
     tokenId,
     unrepeatable,
+    skipLearning,
     check,
   }: {
     key?: IdempotencyKey
     tokenId: string | null
     unrepeatable: UnrepeatableWork | null
+    skipLearning(sql: Sql, businessId: string, runId: string): Promise<void>
     check(): Promise<void>
   },
 ): Promise<Admission> => {
@@ -144,7 +142,7 @@ export const admitRerun = async (
         // those of earlier turns are there
         await copyActions(sql, businessId, sessions, [{ old_id: runId, new_id: newId }], from)
       }
-      if (!options.learn) await sql.query(doNotLearnStatement, [businessId, newId])
+      if (!options.learn) await skipLearning(sql, businessId, newId)
       return admission
     }),
   )

@@ -45,12 +45,11 @@ const startInFolder = async (folder: string, log: Log): Promise<PGlite> => {
 
 const prepareSession = async (pglite: PGlite): Promise<void> => {
   await migratePglite(pglite)
-  // Of earlier versions a worker could create tables, for a queue. A lease that is left belongs to a dead process.
+  // of earlier versions a worker could create tables, for a queue
   await pglite.exec(`
     REVOKE CREATE ON DATABASE ${(await pglite.query<{ name: string }>('SELECT quote_ident(current_database()) AS name')).rows[0]?.name} FROM mason_worker;
     GRANT pg_checkpoint TO mason_worker;
-    SET ROLE mason_worker;
-    UPDATE runs SET lease_until = clock_timestamp() WHERE status = 'running'`)
+    SET ROLE mason_worker`)
 }
 
 /** PGlite runs on this thread and returns without yielding, so a busy run would starve timers and sockets. */

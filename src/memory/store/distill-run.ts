@@ -1,4 +1,5 @@
 import { promptText } from '../../context/sections.ts'
+import { writeSessionSummaries } from '../../engine/sessions/summaries.ts'
 import { isJsonObject, toStoredText } from '../../infra/lib/json-text.ts'
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import { MasonError } from '../../state/errors.ts'
@@ -217,11 +218,5 @@ const writeSummaries = async (
       learned: toStoredText(lesson.summary),
     }))
     .filter(({ summary, learned }) => summary !== learned)
-  if (summaries.length === 0) return
-  await sql.query(
-    `UPDATE sessions s SET summary = l.learned, summary_turn = l.turn
-     FROM json_to_recordset($2::json) AS l(session_id text, turn int, summary text, learned text)
-     WHERE l.turn % 1 = 0 AND s.tenant = $1 AND s.session_id = l.session_id AND s.summary_turn < l.turn AND s.summary = l.summary`,
-    [business, JSON.stringify(summaries)],
-  )
+  await writeSessionSummaries(sql, business, summaries)
 }

@@ -127,6 +127,15 @@ export const discardUserDistillations = async (
   await cutOffTurns(sql, { business, user_id })
 }
 
+/** Nothing is learned from a run that was given up before its end. */
+export const skipLearning = async (sql: Sql, businessId: string, runId: string): Promise<void> => {
+  await sql.query(
+    `INSERT INTO distillations (tenant, run_id, failed_at, error)
+     VALUES ($1, $2, clock_timestamp(), 'given up: nothing is learned from what is run again')`,
+    [businessId, runId],
+  )
+}
+
 type DiscardedRow = { answers: (PersonAnswer | null)[] | null }
 
 /** The user's answers in an open run since it was discarded; null: it was not. */

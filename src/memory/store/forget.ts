@@ -1,10 +1,12 @@
+import type { ForgetOfBusiness } from '../../accounts/businesses.ts'
+import { clearSessionSummaries } from '../../engine/sessions/summaries.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { type ForgottenMemory, isTaughtByMemory } from '../policy/learned-profile.ts'
 import { discardUserDistillations } from './distillation-queue.ts'
 import { unlearnProfile } from './learn-profile.ts'
 import { lockUser } from './remember.ts'
-import { clearLeakingTexts, clearSummaries } from './session-summaries.ts'
+import { clearLeakingTexts } from './session-summaries.ts'
 import { deleteTurns } from './turns.ts'
 import { asUser, everyUser, type MemoryOwner } from './user-scope.ts'
 
@@ -54,6 +56,20 @@ const deleteMemory = async (
 }
 
 /**
+ * Deletes what a business no longer learns and recalls: pending distillations, locked in the order that every deletion uses, so
+ * that a process that learns just now finds its claim deleted and writes nothing; and the turns that are stored.
+ */
+export const forgetOfBusiness: ForgetOfBusiness = async (sql, id, { learning, recall }) => {
+  if (learning === false)
+    await sql.query(
+      `DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
+         SELECT run_id FROM distillations WHERE tenant = $1 AND failed_at IS NULL ORDER BY run_id FOR UPDATE)`,
+      [id],
+    )
+  if (recall === false) await sql.query('DELETE FROM turns WHERE tenant = $1', [id])
+}
+
+/**
  * Deletes all that was remembered and learned of a user, the summaries of their sessions, and what their runs so far were
  * about to teach. The sessions themselves, and profile fields that an admin set, stay. Safe to repeat.
  */
@@ -66,6 +82,6 @@ export const forgetUser = (database: Database, owner: MemoryOwner): Promise<void
       owner.user_id,
     ])
     await unlearnProfile(sql, owner, () => true)
-    await clearSummaries(sql, owner, null)
+    await clearSessionSummaries(sql, owner.business, owner.user_id, null)
     await deleteTurns(sql, owner, null)
   })

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { ensureUser, writeUserProfile } from '../../accounts/users.ts'
 import { queryOne } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { Json } from '../../state/runtime-state.ts'
@@ -27,10 +28,7 @@ const changeProfile = async (
   )
   const changed = user && change(user)
   if (!changed) return []
-  await sql.query(
-    `UPDATE users SET profile = $3::json, learned = $4::json, updated_at = clock_timestamp() WHERE tenant = $1 AND user_id = $2`,
-    [business, user_id, JSON.stringify(changed.profile), JSON.stringify(changed.learned)],
-  )
+  await writeUserProfile(sql, business, user_id, changed)
   const lostFields = Object.keys(user.profile).filter(
     (field) => !isDeepStrictEqual(user.profile[field], changed.profile[field]),
   )
@@ -45,10 +43,7 @@ export const learnProfile = async (
   fields: Readonly<Record<string, Json>>,
 ): Promise<void> => {
   if (Object.keys(fields).length === 0) return
-  await sql.query('INSERT INTO users (tenant, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
-    owner.business,
-    owner.user_id,
-  ])
+  await ensureUser(sql, owner.business, owner.user_id)
   const at = new Date().toISOString()
   await changeProfile(sql, owner, (user) => learnProfileFields(user, fields, { ...source, at }))
 }

@@ -1,3 +1,4 @@
+import { clearSessionSummaries } from '../../engine/sessions/summaries.ts'
 import { groupBy } from '../../infra/lib/group-by.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import {
@@ -49,7 +50,7 @@ export const clearLeakingTexts = async (
   const recalled = await readRecalledIds(sql, owner, mayRepeat)
   const summaries = texts.map((one) => ({ ...one, recalledIds: recalled.get(one.session_id) ?? [] }))
   const leaking = new Set(findLeakingSessions(summaries, forgotten))
-  await clearSummaries(sql, owner, [...leaking])
+  await clearSessionSummaries(sql, owner.business, owner.user_id, [...leaking])
   const contents = forgotten.memories.map((memory) => memory.content)
   const repeating = turns.filter(
     ({ session_id, content }) => leaking.has(session_id) || repeatsMemory(content, contents),
@@ -61,23 +62,6 @@ export const clearLeakingTexts = async (
       repeating.map(({ number }) => number),
     )
 }
-
-/**
- * Clears the summaries of some sessions of a user, or with null of all. Inside a transaction of the business that holds the
- * user's lock.
- */
-export const clearSummaries = (
-  sql: Sql,
-  { business, user_id }: MemoryOwner,
-  sessions: readonly string[] | null,
-): Promise<unknown> =>
-  sql.query(
-    `UPDATE sessions SET summary = '' WHERE tenant = $1 AND session_id IN (
-       SELECT session_id FROM sessions WHERE tenant = $1 AND user_id = $2 AND summary <> ''
-         AND ($3::json IS NULL OR session_id IN (SELECT json_array_elements_text($3::json)))
-       ORDER BY session_id FOR NO KEY UPDATE)`,
-    [business, user_id, sessions && JSON.stringify(sessions)],
-  )
 
 /** The sessions with one of these runs, or with a copy of it: a fork has the summary too. */
 const findSessionsOfRuns = async (

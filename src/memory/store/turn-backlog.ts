@@ -1,4 +1,5 @@
-import { type Database, queryOne } from '../../infra/database/database.ts'
+import { advanceTurnsRead, endTurnsRead, findUnreadTurns, type TurnsRead } from '../../accounts/turns-read.ts'
+import type { Database } from '../../infra/database/database.ts'
 import { readableJson } from '../../infra/database/pagination.ts'
 import { isMasonError } from '../../state/errors.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
@@ -21,18 +22,6 @@ const turnsStatement = `
     AND r.created_at >= COALESCE((SELECT said_before FROM turn_cutoffs WHERE tenant = $1 AND user_id = $3), '-infinity')
   ORDER BY r.turn`
 
-type Backlog = { tenant: string; after_session: string }
-
-/** A business that has not read all sessions and has not used up the tokens of this hour. */
-const nextStatement = `
-  UPDATE businesses b SET turns_read_hour = date_trunc('hour', clock_timestamp()),
-    turns_read_tokens = CASE WHEN b.turns_read_hour = date_trunc('hour', clock_timestamp()) THEN b.turns_read_tokens ELSE 0 END
-  FROM (
-    SELECT tenant FROM businesses WHERE turns_read_to IS NOT NULL AND recall AND learning
-      AND (turns_read_tokens < $1 OR turns_read_hour < date_trunc('hour', clock_timestamp()))
-      AND tenant NOT IN (SELECT json_array_elements_text($2::json)) ORDER BY tenant LIMIT 1
-  ) next WHERE b.tenant = next.tenant RETURNING b.tenant, b.turns_read_to AS after_session`
-
 /** How many sessions of a business a pass reads. */
 const sessionsAPass = 20
 
@@ -48,17 +37,15 @@ export const readTurnBacklog = async (
 ): Promise<void> => {
   const done = new Set<string>()
   while (!signal.aborted) {
-    const backlog = await queryOne<Backlog>(database, nextStatement, [
-      space === hashSpace ? Number.MAX_SAFE_INTEGER : maxTokens,
-      JSON.stringify([...done]),
-    ])
+    const max = space === hashSpace ? Number.MAX_SAFE_INTEGER : maxTokens
+    const backlog = await findUnreadTurns(database, max, done)
     if (!backlog) return
     done.add(backlog.tenant)
     await readSessions(database, backlog)
   }
 }
 
-const readSessions = async (database: Database, { tenant, after_session }: Backlog): Promise<void> => {
+const readSessions = async (database: Database, { tenant, after_session }: TurnsRead): Promise<void> => {
   const { rows } = await database.query<{ session_id: string; user_id: string }>(
     `SELECT session_id, user_id FROM sessions WHERE tenant = $1 AND session_id > $2 ORDER BY session_id LIMIT ${sessionsAPass}`,
     [tenant, after_session],
@@ -78,14 +65,8 @@ const readSessions = async (database: Database, { tenant, after_session }: Backl
       if (isMasonError(error, 'lease_lost')) return 0
       throw error
     })
-    await database.query(
-      'UPDATE businesses SET turns_read_to = $2, turns_read_tokens = turns_read_tokens + $3 WHERE tenant = $1 AND turns_read_to < $2',
-      [tenant, session_id, tokens],
-    )
+    await advanceTurnsRead(database, tenant, session_id, tokens)
   }
   if (rows.length < sessionsAPass)
-    await database.query(
-      'UPDATE businesses SET turns_read_to = NULL WHERE tenant = $1 AND turns_read_to = $2',
-      [tenant, rows.at(-1)?.session_id ?? after_session],
-    )
+    await endTurnsRead(database, tenant, rows.at(-1)?.session_id ?? after_session)
 }

@@ -30,3 +30,7 @@ export const createUnreadAnswers = (sql: Sql, redact: (text: string) => string, 
     )
   },
 })
+
+/** Deletes those of before so many days. They may quote a user, but name no user or run. */
+export const sweepUnreadAnswers = (sql: Sql, days: number): Promise<unknown> =>
+  sql.query(`DELETE FROM unread_answers WHERE at < clock_timestamp() - $1::int * interval '1 day'`, [days])

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { endLeases } from '../../../src/engine/runs/leases.ts'
 import { appendAction } from '../../../src/engine/runs/run-log.ts'
 import { openEmbeddedDatabase } from '../../../src/infra/database/embedded.ts'
 import { lockFolder } from '../../../src/infra/database/folder-lock.ts'
@@ -92,6 +93,7 @@ describe('the embedded database', () => {
     await writeFile(lockFile(), `${await deadPid()} 1\n`)
 
     const second = await openEmbeddedDatabase({ dataDir: folder })
+    await endLeases(second)
     const after = await mustClaim(second)
     expect(after).toMatchObject({ run_id: id, epoch: 2, next_seq: 2, stalls: 1 })
     await appendAction(second, after, entry(2))

@@ -8,7 +8,7 @@ import {
   TaskState,
   type TaskStatus,
 } from '@a2a-js/sdk'
-import type { BlobContent } from '../../../infra/blobs/blob-content.ts'
+import type { BlobContent } from '../../../files/blobs/blob-content.ts'
 import type { RunStatus, RunView } from '../../../state/run-view.ts'
 import type { readOrigin } from './messages.ts'
 

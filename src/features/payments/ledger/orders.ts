@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { forgetAnswer } from '../../../engine/runs/input-answers.ts'
 import { queryOne, type RunKey } from '../../../infra/database/database.ts'
 import type { AgentRoute } from '../../../state/agent-route.ts'
 import type { CallRef } from '../../../state/ports/run-log.ts'
@@ -52,14 +53,6 @@ const insertStatement = `
 
 /** What only orders of calls have, some of them. */
 const noCall = { run_id: null, plan_seq: null, index: null, sealed: null, openMandateId: null }
-
-/** Removes what was answered to the secret question of a call. */
-export const forgetAnswer = async (sql: Sql, ...call: [string, string, number, number]): Promise<void> =>
-  void (await sql.query(
-    `UPDATE input_requests SET sealed = NULL, answer = '{"kind":"answered","answer":""}'
-     WHERE tenant = $1 AND run_id = $2 AND plan_seq = $3 AND call_index = $4 AND secret`,
-    call,
-  ))
 
 /**
  * Orders the payment of a call and returns its id; the same call orders once. Call it in the transaction that starts the wait of kind

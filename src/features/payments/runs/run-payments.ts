@@ -1,5 +1,5 @@
 import { compactVerify, importJWK } from 'jose'
-import { createBlobs } from '../../../infra/blobs/blobs.ts'
+import { createBlobs } from '../../../files/blobs/blobs.ts'
 import { queryOne } from '../../../infra/database/database.ts'
 import { shareCalls } from '../../../infra/lib/share-calls.ts'
 import { MasonError } from '../../../state/errors.ts'

@@ -1,7 +1,7 @@
+import { queryOne, type RunKey } from '../../infra/database/database.ts'
+import { sha256 } from '../../infra/lib/ids.ts'
 import type { Blobs } from '../../state/ports/blobs.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import { queryOne, type RunKey } from '../database/database.ts'
-import { sha256 } from '../lib/ids.ts'
 import { readBlob } from './blob-content.ts'
 
 /**

@@ -1,5 +1,5 @@
+import { queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import { queryOne, type RunKey } from '../database/database.ts'
 
 /** The bytes of a part of a file, and of a slice of any other blob. */
 export const partBytes = 1024 * 1024
