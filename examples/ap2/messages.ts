@@ -65,3 +65,6 @@ export const readMessage = (json: object) => {
 }
 /** A message as an agent reads it. */
 export type Incoming = ReturnType<typeof readMessage>
+
+/** The text of the merchant to the processor, by which the samples of AP2 route. */
+export const processText = 'initiate_payment'

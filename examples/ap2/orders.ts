@@ -12,7 +12,16 @@ import {
   signOutcome,
   toMandateParts,
 } from './mandates.ts'
-import { type Answer, fail, type Incoming, type Part, RefusalError, refuse, type Tools } from './messages.ts'
+import {
+  type Answer,
+  fail,
+  type Incoming,
+  type Part,
+  processText,
+  RefusalError,
+  refuse,
+  type Tools,
+} from './messages.ts'
 
 /**
  * What a shopper may buy. `search` is the message that it was found for, `address` the hash of that which its total is for, in minor
@@ -122,7 +131,7 @@ export const createOrders = ({ self, books, call }: Tools) => {
       ...{ key: `pay ${message.messageId}`, contextId: message.contextId },
       ...(processorTask && { taskId: processorTask }),
       parts: [
-        { text: texts.process },
+        { text: processText },
         ...toMandateParts({ ...mandate, token }, cart.wire),
         { data: { [keys.riskData]: risk } },
         ...(response === undefined ? [] : [{ data: { [keys.challengeResponse]: response } }]),

@@ -131,6 +131,43 @@ const listFeatureImports = (): string[] =>
         .map((name) => `${source.path} -> ${name}`),
     )
 
+const listNames = (code: string, pattern: RegExp): string[] =>
+  [...code.matchAll(pattern)].flatMap(([, text = '']) =>
+    [...text.matchAll(/'([\w-]+)'/g)].map(([, name = '']) => name),
+  )
+
+/** A feature whose tools use the service of another says so in feature.ts, so that it is removed with it. */
+const listHiddenNeeds = (): string[] => {
+  const owners = new Map(
+    sources
+      .filter(({ path }) => path.endsWith('.run-service.ts'))
+      .flatMap(({ path, code }) =>
+        listNames(code, /\bname: ('\w+')/g).map((name) => [name, featureOf(path)]),
+      ),
+  )
+  const needsOf = (id: string): string[] =>
+    sources
+      .filter(({ path }) => path === `features/${id}/feature.ts`)
+      .flatMap(({ code }) => listNames(code, /\bneeds: \[([^\]]*)\]/g))
+  const users = sources.filter(
+    ({ path }) => featureOf(path) !== undefined && /\.(?:tool|node)\.ts$/.test(path),
+  )
+  const hidden = users.flatMap(({ path, code }) => {
+    const id = featureOf(path) ?? ''
+    return listNames(code, /\bneeds: \[([^\]]*)\]/g)
+      .map((service) => owners.get(service))
+      .filter((owner) => owner !== undefined && owner !== id && !needsOf(id).includes(owner))
+      .map((owner) => `${path} uses a service of "${owner}"; name it in needs of features/${id}/feature.ts`)
+  })
+  const ids = new Set(sources.map(({ path }) => featureOf(path)))
+  const missing = [...ids].flatMap((id = '') =>
+    needsOf(id)
+      .filter((need) => !ids.has(need))
+      .map((need) => `features/${id} needs "${need}", which is not there; remove both, or none`),
+  )
+  return [...new Set([...hidden, ...missing])]
+}
+
 /** A migration of a feature keeps to the tables that its feature.ts names. */
 const listForeignTables = (): string[] =>
   readdirSync(featuresFolder).flatMap((id) => {
@@ -152,6 +189,7 @@ const listForeignTables = (): string[] =>
 export const architecture: readonly Check[] = [
   ['an import goes against the arrows between folders', () => sources.flatMap(findViolations)],
   ['the core imports a feature, or a feature more than the handles of another', listFeatureImports],
+  ['a feature needs another that it does not name, or that is not there', listHiddenNeeds],
   ['a migration of a feature touches a table of another', listForeignTables],
   [
     'a table is not open to the right roles alone',

@@ -29,7 +29,7 @@ const businessInputSchema = z.strictObject({
     )
     .default(true),
   quotas: quotasSchema.partial().describe('What it may use; null: the default of the settings').default({}),
-  http_hosts: httpHostsSchema.describe('The hosts that `http_request` may call').default([]),
+  http_hosts: httpHostsSchema.describe('The hosts that HTTP requests of runs may call').default([]),
   secrets: secretsSchema
     .describe('Values for the headers of these hosts, by name; never returned')
     .default({}),

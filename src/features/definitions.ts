@@ -42,6 +42,8 @@ export type FeatureDefinition = {
   kind: 'feature'
   id: string
   tables: readonly string[]
+  /** Other features whose services its tools use: it is not there without them. */
+  needs?: readonly string[]
   /** Those of them that have secrets under the master key. */
   sealed?: readonly SealedTable[]
 }

@@ -36,8 +36,6 @@ export const ap2Texts = {
   sendMandate: 'This is the signed payment mandate',
   initiate: 'Initiate a payment',
   initiateWithChallenge: 'Initiate a payment. Include the challenge response.',
-  /** Of the merchant to the processor. */
-  process: 'initiate_payment',
   challenge: 'Please provide the challenge response to complete the payment.',
   wrongChallenge: 'Challenge response incorrect.',
   getCredentials: 'Give me the payment method credentials for the given token.',

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { processText } from '../../examples/ap2/messages.ts'
 import type { AgentName } from '../../examples/buy-demo/agents.ts'
 import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
 import demo from '../features/payments/demo-messages.json' with { type: 'json' }
@@ -163,8 +164,8 @@ describe.each(['1.0', '0.3'] as const)('by A2A %s', (a2a) => {
       ],
       ['merchant', texts.initiate, [id, risk], 'Missing payment_mandate.'],
       ['merchant', texts.initiate, [id, mandate], 'Missing risk_data.', { contextId }],
-      ['processor', texts.process, [risk], 'Missing payment_mandate.'],
-      ['processor', texts.process, [mandate], 'Missing risk_data.'],
+      ['processor', processText, [risk], 'Missing payment_mandate.'],
+      ['processor', processText, [mandate], 'Missing risk_data.'],
       ['wallet', texts.getCredentials, [stray], 'An error occurred: Invalid token'],
     ]
     for (const [to, text, data, expected, more] of cases) {
@@ -218,7 +219,7 @@ test('a user who has signed limits is asked for no code; a chain that only looks
       { [keys.token]: 'tok_1' },
       { [keys.riskData]: 'risk' },
     ]
-    const { state } = await shopper.send('processor', texts.process, parts)
+    const { state } = await shopper.send('processor', processText, parts)
     expect([state, agents.processor.list('payments')]).toEqual(['rejected', []])
   }
   expect((await shopper.pay(forged)).state).toBe('rejected')

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test as base, describe, expect } from 'vitest'
+import type { FeatureDefinition } from '../../src/features/definitions.ts'
 import { openFolder } from '../support/file-samples.ts'
 import { closing } from '../support/integration-test.ts'
 
@@ -14,7 +15,7 @@ const features = (await readdir(join(root, 'src/features'), { withFileTypes: tru
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name)
 
-/** The features that name handles of this one, and those of these: they are removed with it. */
+/** The features that need this one or name handles of it, and those of these: they are removed with it. */
 const listUsers = async (id: string): Promise<string[]> => {
   const users = new Set([id])
   for (const one of users)
@@ -23,8 +24,11 @@ const listUsers = async (id: string): Promise<string[]> => {
       const texts = files
         .filter((file) => file.endsWith('.ts'))
         .map((file) => readFile(join(root, 'src/features', other, file), 'utf8'))
-      if ((await Promise.all(texts)).some((text) => text.includes(`../${one}/`) && other !== one))
-        users.add(other)
+      const { default: definition } = await import(join(root, 'src/features', other, 'feature.ts'))
+      const { needs = [] }: FeatureDefinition = definition
+      const isUser =
+        needs.includes(one) || (await Promise.all(texts)).some((text) => text.includes(`../${one}/`))
+      if (isUser && other !== one) users.add(other)
     }
   return [...users]
 }

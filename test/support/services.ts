@@ -47,6 +47,7 @@ const refuse = () => {
 const noPayments: Payments = {
   readParts: refuse,
   newId: () => 'pay_1',
+  approvalTool: 'create_payment_mandate',
   listProviders: async () => [],
   draft: refuse,
   requestConsent: refuse,

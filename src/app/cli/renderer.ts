@@ -101,7 +101,7 @@ const formatConsent = ({
   payment_id,
   expires_at,
 }: Extract<RunEvent, { event: 'consent_required' }>['data']): string =>
-  `Payment ${payment_id} waits for approval until ${expires_at}: POST /v1/payments/${payment_id}/consent gives the link`
+  `Payment ${payment_id} waits for approval until ${expires_at}: show the user its page (docs/payments.md#consent)`
 
 /** Settling it is for an operator, not for the user. */
 const formatOperatorWait = ({ effect_id, error }: NonNullable<RunView['operator_request']>): string =>

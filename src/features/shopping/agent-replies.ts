@@ -4,9 +4,14 @@ import type { NodeContext } from '../../graph/definitions.ts'
 import { explainFailure } from '../../state/ap2-failures.ts'
 import type { ActionDraft } from '../../state/checkpoint.ts'
 import type { AgentMessage, AgentPart, AgentReply } from '../../state/ports/agents.ts'
+import type { FeatureServices } from '../../state/ports/services.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { toPlainLine } from '../../state/text/plain-line.ts'
-import type { ReplyParts } from '../payments/ports/run-payments.ref.ts'
+
+/** What the data parts of an agent's reply say. */
+type ReplyParts = ReturnType<FeatureServices['payments']['readParts']>
+/** A cart or checkout of a merchant, of which nothing is verified. */
+export type AgentOffer = ReplyParts['offers'][number]
 
 type ShoppingContext = Pick<
   NodeContext<never, 'agents' | 'payments'>,

@@ -1,3 +1,3 @@
 import { defineFeature } from '../definitions.ts'
 
-export default defineFeature({ id: 'shopping', tables: [] })
+export default defineFeature({ id: 'shopping', tables: [], needs: ['payments'] })

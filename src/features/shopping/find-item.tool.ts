@@ -4,12 +4,10 @@ import { chooseAgent } from '../../graph/choose-agent.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { ap2Defaults, ap2Keys, ap2Texts } from '../../state/ap2-wire.ts'
 import { MasonError } from '../../state/errors.ts'
-import type { Agents } from '../../state/ports/agents.ts'
-import type { OpenMandates } from '../payments/ports/run-mandates.ref.ts'
+import type { FeatureServices } from '../../state/ports/services.ts'
 import { agentErrorDraft, askShop, dataPart, sayProblems } from './agent-replies.ts'
 
-type Context = { agents: Agents; mandates: OpenMandates }
-const listMandates = async ({ mandates }: Context) =>
+const listMandates = async ({ mandates }: Pick<FeatureServices, 'mandates'>) =>
   (await mandates.listUsable()).flatMap((one) => (one.wallet ? [{ ...one, wallet: one.wallet }] : []))
 
 /** Looks for an item of an open mandate. A merchant reads its title alone: no intent of the user, and none of their limits. */

@@ -86,7 +86,7 @@ export default defineTool({
         agentErrorDraft('No payment method was chosen', 'no payment method was chosen in time.'),
       )
     const alias = answer ? String(answer.answer) : first
-    const next = sale.version === '0.1' ? 'get_payment_credential_token' : 'create_payment_mandate'
+    const next = sale.version === '0.1' ? 'get_payment_credential_token' : context.payments.approvalTool
     return checkpoint({
       summary: `Pays with ${alias}`.slice(0, 200),
       result: {

@@ -1,15 +1,14 @@
 import { z } from 'zod'
 import { defineTool } from '../../graph/definitions.ts'
 import { ap2Defaults, ap2Keys, ap2Texts } from '../../state/ap2-wire.ts'
-import type { MerchantOffer } from '../payments/ports/run-payments.ref.ts'
-import { agentErrorDraft, askShop, dataPart, sayProblems } from './agent-replies.ts'
+import { type AgentOffer, agentErrorDraft, askShop, dataPart, sayProblems } from './agent-replies.ts'
 import { getLatest, type ShownOffer } from './shopping-results.ts'
 
 /**
  * What a merchant changed since the user chose; null: nothing. Shipping, tax and the like may come on top, as lines that the offer
  * did not have: the total counts, since the samples' own lines do not add up (AP2.md 1.5, row 10).
  */
-export const findOfferChange = (offer: ShownOffer, signed: MerchantOffer): string | null => {
+export const findOfferChange = (offer: ShownOffer, signed: AgentOffer): string | null => {
   if (signed.version !== offer.version) return 'speaks another version of AP2 than before'
   if (signed.total.currency !== offer.total.currency)
     return `asks ${signed.total.currency} in place of ${offer.total.currency}`

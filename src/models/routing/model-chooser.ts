@@ -101,6 +101,11 @@ export const createModelChooser = (
     const keys = pools.flatMap((pool) => pool.keys)
     return keys.length === 0 ? grantedToOthers === 0 : keys.some((key) => findKeySkipReason(key) === null)
   }
+  const nameModels = (view: RegistryView, caller: ModelCaller, isMeant = (_: ModelEntry) => true): string => {
+    const open = [...view.models.values()].filter((model) => isMeant(model) && isOpenTo(view, model, caller))
+    const names = open.slice(0, 20).map(({ name }) => name)
+    return names.length > 0 ? `name one of these: ${names.join(', ')}` : 'have an admin add one'
+  }
   return {
     isOpenTo,
     choose(view, selector, caller, source) {
@@ -108,7 +113,7 @@ export const createModelChooser = (
       const all = current.orderFor(selector)
       if (!all)
         throw new MasonError('not_found', `there is no model "${selector.model}"`, {
-          remedy: 'GET /v1/models lists the models',
+          remedy: nameModels(view, caller),
         })
       const { dialect } = selector
       const members = all.members.filter(({ entry }) => !dialect || !entry || entry.dialect === dialect)
@@ -117,7 +122,7 @@ export const createModelChooser = (
       const isNamed = selector.model !== undefined
       if (selector.images && isNamed && order.members.some(({ entry }) => entry && followsRules(entry)))
         throw new MasonError('model_bad_request', `"${selector.model}" cannot see images`, {
-          remedy: 'name a model with vision: GET /v1/models lists the models',
+          remedy: nameModels(view, caller, supportsImages),
         })
       const passedOver: SkippedCandidate[] = []
       const needsVision = selector.images === true && !isNamed

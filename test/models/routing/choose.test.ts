@@ -55,9 +55,10 @@ describe('which models', () => {
     expect(namesOf(choose({ role: 'planner', model: 'b' }, on))).toEqual(['b'])
   })
 
-  test('an alias that there is not is not found', () => {
-    expect(() => choose({ role: 'planner', model: 'c' }, { models: [a] })).toThrow(
-      expect.objectContaining({ code: 'not_found' }),
+  test('an alias that there is not is not found, and those that the caller could name are listed', () => {
+    const off = model('d', { active: false })
+    expect(() => choose({ role: 'planner', model: 'c' }, { models: [a, off, b] })).toThrow(
+      expect.objectContaining({ code: 'not_found', remedy: 'name one of these: a, b' }),
     )
   })
 

@@ -81,6 +81,8 @@ export type Payments = {
   /** Reads what an agent answered, in both versions of AP2 and with the older names of members. */
   readParts(data: readonly { [key: string]: Json }[]): ReplyParts
   newId(): string
+  /** The name of the tool that has the person approve a payment. */
+  approvalTool: string
   /** By which the business can pay; `agent`: the agent of a merchant. */
   listProviders(): Promise<{ id: string; name: string; kind: 'card' | 'agent' }[]>
   /** Who would be paid how much. Throws `invalid_request` for a cart that cannot be paid, with why. The cart is known until the run is parked. */

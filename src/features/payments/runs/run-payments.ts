@@ -77,6 +77,7 @@ export const createRunPayments = (
   let drafted: { paymentId: string; cart: SignedCart } | null = null
   return {
     newId: newPaymentId,
+    approvalTool: 'create_payment_mandate',
     readParts: readReplyParts,
     listProviders: shareCalls(async () => {
       const { rows } = await sql.query<{ id: string; name: string; kind: 'card' | 'agent' }>(
