@@ -146,7 +146,7 @@ const figures: readonly Figure[] = [
     'use a handle: docs/features.md#handles',
   ],
   ['imports of the composition root', () => compositionRoot.flatMap(listImports), 25],
-  ['rows of the architecture check', () => Object.keys(arrows), 20],
+  ['rows of the architecture check', () => Object.keys(arrows), 12],
   ['tables that two folders write', findSharedTables, 0, 'call what the owner of the table exports'],
   ['import cycles between files', () => toLines(findCycles(fileGraph(sources))), 0],
   ['import cycles between folders', () => toLines(findCycles(folderGraph(fileGraph(sources)))), 0],

@@ -1,4 +1,4 @@
-import type { MemoryView, UserKnowledge } from '../memory/policy/memory-view.ts'
+import type { MemoryView, UserKnowledge } from '../state/memory-view.ts'
 import type { RunRequest } from '../state/run-request.ts'
 import type { Page, RunEvent, RunStatus, RunView, SessionView } from '../state/run-view.ts'
 import type { Json, RuntimeState } from '../state/runtime-state.ts'

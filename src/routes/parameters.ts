@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { toSpanEnd, toSpanStart } from '../models/metering/usage-report.ts'
-import { momentSchema } from '../models/schemas/usage-report.ts'
 import { errorCodes } from '../state/errors.ts'
+import { momentSchema, toSpanEnd, toSpanStart } from '../state/moments.ts'
 import { truncatedSchema } from '../state/resource-schema.ts'
 import { idSchema, maxMetadataBytes, maxMetadataKeys, requestBusinessSchema } from '../state/run-request.ts'
 import { finishReasons, runStatusSchema } from '../state/run-view.ts'

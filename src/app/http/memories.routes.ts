@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream'
-import { memoryViewSchema, userKnowledgeSchema } from '../../memory/policy/memory-view.ts'
 import {
   businessQuery,
   createIdParams,
@@ -10,6 +9,7 @@ import {
 } from '../../routes/parameters.ts'
 import { type App, createDocs } from '../../routes/route.ts'
 import { MasonError } from '../../state/errors.ts'
+import { memoryViewSchema, userKnowledgeSchema } from '../../state/memory-view.ts'
 
 const describe = createDocs('memories')
 

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { UserKnowledge } from '../../state/memory-view.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { containsWords } from '../../state/text/words.ts'
 
@@ -15,11 +16,11 @@ export type LearnedProfile = { profile: Record<string, Json>; learned: LearnedFi
 const maxTaughtValues = 20
 
 /** Whether the value of a field is the one learned last; else it is the admin's. */
-export const isLearnedField = ({ profile, learned }: LearnedProfile, field: string): boolean =>
+const isLearnedField = ({ profile, learned }: LearnedProfile, field: string): boolean =>
   profile[field] !== undefined && isDeepStrictEqual(profile[field], learned[field]?.value)
 
 /** The values learned for a field, newest first. */
-export const listTaughtValues = (learned: LearnedFields, field: string): TaughtValue[] => {
+const listTaughtValues = (learned: LearnedFields, field: string): TaughtValue[] => {
   const { earlier = [], ...latest } = learned[field] ?? {}
   return 'value' in latest ? [latest as TaughtValue, ...earlier] : []
 }
@@ -106,3 +107,23 @@ export const isTaughtByMemory = (
 /** A value as text: JSON for a list or an object. */
 export const toValueText = (value: Json): string =>
   typeof value === 'string' ? value : JSON.stringify(value)
+
+/** All fields of a profile, and those that were learned and are no longer in it. */
+export const listProfileFields = (user: LearnedProfile): UserKnowledge['profile'] => {
+  const { profile, learned } = user
+  const fields = new Set([...Object.keys(profile), ...Object.keys(learned)])
+  return [...fields].sort().map((field) => {
+    const taught = listTaughtValues(learned, field).map(({ at, ...value }) => ({ ...value, learned_at: at }))
+    const [latest, ...earlier] = taught
+    if (latest && isLearnedField(user, field)) return { field, origin: 'learned', ...latest, earlier }
+    return {
+      field,
+      value: profile[field] ?? null,
+      origin: 'admin',
+      session_id: null,
+      run_id: null,
+      learned_at: null,
+      earlier: taught,
+    }
+  })
+}

@@ -1,8 +1,8 @@
 import type { Database } from '../../infra/database/database.ts'
 import { type PageRequest, readPage } from '../../infra/database/pagination.ts'
+import type { MemoryView } from '../../state/memory-view.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { Page } from '../../state/run-view.ts'
-import type { MemoryView } from '../policy/memory-view.ts'
 import { trustedColumn } from './search.ts'
 import { asUser, type MemoryOwner, showAllUsers } from './user-scope.ts'
 

@@ -7,6 +7,7 @@ import {
   writeCursor,
 } from '../../infra/database/pagination.ts'
 import { toMoney } from '../../infra/lib/money.ts'
+import { toSpanEnd, toSpanStart } from '../../state/moments.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { createPlainTextSchema } from '../../state/resource-schema.ts'
 import type { Page } from '../../state/run-view.ts'
@@ -19,16 +20,6 @@ import {
   type UsageReports,
 } from '../schemas/usage-report.ts'
 import { noCurrency } from './ledger-rows.ts'
-
-const dayMs = 86_400_000
-const isDay = (moment: string): boolean => moment.length === 10
-
-/** The start of a span from this UTC day or this time on. */
-export const toSpanStart = (moment: string): string => new Date(moment).toISOString()
-
-/** The end of a span up to this UTC day or this time: the first moment after it. */
-export const toSpanEnd = (moment: string): string =>
-  new Date(Date.parse(moment) + (isDay(moment) ? dayMs : 0)).toISOString()
 
 /** The key of a group, in the order of pages: '' where it is not grouped by the dimension, or has no value. */
 type GroupKey = [

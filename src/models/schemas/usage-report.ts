@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { momentSchema } from '../../state/moments.ts'
 import { businessIdSchema, idSchema } from '../../state/run-request.ts'
 import type { Page } from '../../state/run-view.ts'
 
@@ -25,15 +26,6 @@ export const usageDimensions = [
 ] as const
 /** One dimension of a report. */
 export type UsageDimension = (typeof usageDimensions)[number]
-
-const firstYear = '1970'
-const daySchema = z.iso.date('must be a day such as 2026-01-31').refine((day) => day >= firstYear, {
-  error: 'must not be before 1970',
-})
-/** A day of UTC or a time. */
-export const momentSchema = z.union([daySchema, z.iso.datetime({ offset: true })], {
-  error: 'must be a day such as 2026-01-31 or a time such as 2026-01-31T12:00:00Z',
-})
 
 const splitDimensions = (names: string): string[] =>
   names === '' ? [] : names.split(',').map((name) => name.trim())

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { listProfileFields, userKnowledgeSchema } from '../../../src/memory/policy/memory-view.ts'
+import { listProfileFields } from '../../../src/memory/policy/learned-profile.ts'
+import { userKnowledgeSchema } from '../../../src/state/memory-view.ts'
 
 const from = (session_id: string, day: number) => ({
   session_id,

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { provenanceOrigins } from '../../state/provenance.ts'
-import { memorySchema } from '../../state/runtime-state.ts'
-import { isLearnedField, type LearnedProfile, listTaughtValues } from './learned-profile.ts'
+import { provenanceOrigins } from './provenance.ts'
+import { memorySchema } from './runtime-state.ts'
 
 /** A memory as the API returns it: its content, its source and its present strength. */
 export const memoryViewSchema = memorySchema.omit({ relevance: true, confirmed: true }).extend({
@@ -62,23 +61,3 @@ export const userKnowledgeSchema = z.strictObject({
 })
 /** See `userKnowledgeSchema`. */
 export type UserKnowledge = z.infer<typeof userKnowledgeSchema>
-
-/** All fields of a profile, and those that were learned and are no longer in it. */
-export const listProfileFields = (user: LearnedProfile): UserKnowledge['profile'] => {
-  const { profile, learned } = user
-  const fields = new Set([...Object.keys(profile), ...Object.keys(learned)])
-  return [...fields].sort().map((field) => {
-    const taught = listTaughtValues(learned, field).map(({ at, ...value }) => ({ ...value, learned_at: at }))
-    const [latest, ...earlier] = taught
-    if (latest && isLearnedField(user, field)) return { field, origin: 'learned', ...latest, earlier }
-    return {
-      field,
-      value: profile[field] ?? null,
-      origin: 'admin',
-      session_id: null,
-      run_id: null,
-      learned_at: null,
-      earlier: taught,
-    }
-  })
-}
