@@ -66,10 +66,17 @@ const forget = async (sql: Sql, id: string, { learning, recall }: BusinessChange
 
 type Row = ResourceRow & Pick<BusinessView, 'quotas' | 'recall' | 'secrets'>
 
-/** The businesses, with the settings of all their runs. A business exists from its first token, user or run on, for good. */
-export const createBusinesses = (database: Database, masterKeys: MasterKeys) => {
+/**
+ * The businesses, with the settings of all their runs. A business exists from its first token, user or run on, for good. `changed` follows
+ * every change.
+ */
+export const createBusinesses = (
+  database: Database,
+  masterKeys: MasterKeys,
+  changed: () => unknown = () => {},
+) => {
   const { remove: _, ...store } = createResourceStore<Row, BusinessInput, BusinessChange, BusinessView>(
-    { database },
+    { database, changed },
     {
       name: 'business',
       table: 'businesses',

@@ -28,7 +28,7 @@ type AdminParts = Pick<Drivers, 'database' | 'clock' | 'auditing' | 'readBacklog
 /** What admins manage, for all businesses. */
 export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
   const { database, layer, features, clock, auditing, of } = parts
-  const businesses = createBusinesses(database, layer.masterKeys)
+  const businesses = createBusinesses(database, layer.masterKeys, () => layer.registry.refresh())
   return {
     businesses: {
       ...businesses,
