@@ -96,12 +96,11 @@ test('a run of eight actions that recalls something costs so much, and so does l
   await runtime.close()
 
   expect(worked).toEqual({
-    transactions: 15,
+    transactions: 14,
     statements: {
       admission: 1,
       claim: 2,
       append: 9,
-      profile: 1,
       'whether anything is remembered': 1,
       'spaces of memories': 1,
       'memories by their vectors': 1,
