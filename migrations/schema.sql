@@ -774,6 +774,7 @@ GRANT INSERT, SELECT, UPDATE ON TABLE businesses TO mason_admin;
 GRANT SELECT ON TABLE businesses TO mason_api;
 GRANT SELECT ON TABLE businesses TO mason_business;
 GRANT DELETE, INSERT, SELECT, UPDATE ON TABLE businesses TO mason_worker;
+CREATE TRIGGER registry_changed AFTER UPDATE OF http_hosts ON mason.businesses FOR EACH STATEMENT EXECUTE FUNCTION raise_registry_version();
 
 CREATE TABLE categories (
   built_in boolean NOT NULL DEFAULT false,
@@ -1695,6 +1696,7 @@ GRANT SELECT (allow_private, api_key_end, base_url, created_at, ended_at, is_dem
 GRANT UPDATE (allow_private, api_key_end, base_url, ended_at, name, sealed_api_key, sealed_webhook_secret, tenants, timeout_ms, updated_at, webhook_secret_end, window_ms) ON TABLE payment_providers TO mason_admin;
 GRANT SELECT (allow_private, api_key_end, base_url, created_at, ended_at, is_demo, is_test, kind, name, provider_id, tenants, timeout_ms, updated_at, webhook_secret_end, window_ms) ON TABLE payment_providers TO mason_worker;
 GRANT UPDATE (allow_private, api_key_end, base_url, ended_at, name, sealed_api_key, sealed_webhook_secret, tenants, timeout_ms, updated_at, webhook_secret_end, window_ms) ON TABLE payment_providers TO mason_worker;
+CREATE TRIGGER registry_changed AFTER INSERT OR DELETE OR UPDATE ON mason.payment_providers FOR EACH STATEMENT EXECUTE FUNCTION raise_registry_version();
 
 CREATE TABLE payments (
   amount_minor bigint CHECK ((amount_minor >= 0)),
@@ -1856,6 +1858,7 @@ GRANT SELECT ON TABLE remote_agents TO mason_api;
 GRANT SELECT ON TABLE remote_agents TO mason_business;
 GRANT SELECT ON TABLE remote_agents TO mason_payments;
 GRANT DELETE, INSERT, SELECT, UPDATE ON TABLE remote_agents TO mason_worker;
+CREATE TRIGGER registry_changed AFTER INSERT OR DELETE OR UPDATE ON mason.remote_agents FOR EACH STATEMENT EXECUTE FUNCTION raise_registry_version();
 
 CREATE TABLE request_counts (
   minute timestamp with time zone NOT NULL,

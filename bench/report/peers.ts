@@ -5,7 +5,36 @@ import type { Find } from './reach/goal.ts'
 type Comparison = { what: string; mason: Figure; peer: Figure; by: string; unit: string; more?: true }
 type Figure = Parameters<Find>
 
+const headline = (peer: string): Comparison[] => [
+  {
+    what: 'a no-op run of eight durable actions over HTTP, one client',
+    mason: ['headline', 'Mason', 'ms p50'],
+    peer: ['headline', peer, 'ms p50'],
+    ...{ by: peer, unit: 'ms' },
+  },
+  {
+    what: 'such runs for 16 clients, finished and learned from',
+    mason: ['headline', 'Mason', 'runs/s of 16'],
+    peer: ['headline', peer, 'runs/s of 16'],
+    ...{ by: peer, unit: 'runs/s', more: true },
+  },
+  {
+    what: 'such runs for 64 clients, two worker processes',
+    mason: ['headline', 'Mason', 'runs/s of 64'],
+    peer: ['headline', peer, 'runs/s of 64'],
+    ...{ by: peer, unit: 'runs/s', more: true },
+  },
+  {
+    what: 'processor time of such a run for 16 clients, all processes',
+    mason: ['headline', 'Mason', 'all CPU ms each'],
+    peer: ['headline', peer, 'all CPU ms each'],
+    ...{ by: peer, unit: 'ms' },
+  },
+]
+
 const comparisons: readonly Comparison[] = [
+  ...headline('Restate'),
+  ...headline('DBOS'),
   {
     what: 'a no-op run of eight actions over HTTP, one client',
     mason: ['http', 'Mason', 'ms p50'],

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 /** A process that has sent its report: a server where it listens, a peer what it measured. */
-export type Started = { pid: number; report: { port?: number; ms?: number } }
+export type Started = { pid: number; report: { port?: number; ms?: number; pids?: Record<string, number> } }
 
 export type Processes = {
   /** Starts `bench/support/<name>.ts`, compiled, with a task as JSON, and waits for its report. */
@@ -19,6 +19,8 @@ export type Processes = {
 /** Starts processes that tell over IPC when they are ready, and ends those that are left, each by its own id. */
 export const createProcesses = (): Processes => {
   const children = new Set<ChildProcess>()
+  /** Those that children have started. */
+  const reported = new Set<number>()
 
   const adopt = (child: ChildProcess): Promise<number | null> => {
     children.add(child)
@@ -39,6 +41,7 @@ export const createProcesses = (): Processes => {
       throw new Error(`${path} ended with ${code} before its report`)
     })
     const [report] = (await Promise.race([once(child, 'message'), gone])) as [Started['report']]
+    for (const pid of Object.values(report.pids ?? {})) if (pid !== child.pid) reported.add(pid)
     return { pid: child.pid ?? 0, report }
   }
 
@@ -47,6 +50,13 @@ export const createProcesses = (): Processes => {
     adopt: (child) => void adopt(child),
     start: (name, task) => startFile(fileURLToPath(new URL(`./${name}.js`, import.meta.url)), task),
     async end() {
+      for (const pid of reported)
+        try {
+          process.kill(pid, 'SIGKILL')
+        } catch {
+          // it has ended by itself
+        }
+      reported.clear()
       await Promise.all(
         [...children].map((child) => {
           const gone = once(child, 'exit')

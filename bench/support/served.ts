@@ -17,9 +17,9 @@ export const startServed = async (place: Place, { rounds = 1 } = {}): Promise<Se
 export const startApi = async ({ processes, config }: Place): Promise<Served> =>
   servedBy(await processes.start('api-process', { config }))
 
-export const servedBy = ({ pid, report: { port } }: Started): Served => {
+export const servedBy = ({ pid, report: { port, pids = { API: pid } } }: Started): Served => {
   if (port === undefined) throw new Error('the API reported no port')
-  return { port, pids: { API: pid } }
+  return { port, pids }
 }
 
 /** One request and what must be said of its answer. */

@@ -63,10 +63,18 @@ export type ForgetOfBusiness = (
 
 type Row = ResourceRow & Pick<BusinessView, 'quotas' | 'recall' | 'secrets'>
 
-/** The businesses, with the settings of all their runs. A business exists from its first token, user or run on, for good. */
-export const createBusinesses = (database: Database, masterKeys: MasterKeys, forget: ForgetOfBusiness) => {
+/**
+ * The businesses, with the settings of all their runs. A business exists from its first token, user or run on, for good. `changed` follows
+ * every change.
+ */
+export const createBusinesses = (
+  database: Database,
+  masterKeys: MasterKeys,
+  forget: ForgetOfBusiness,
+  changed: () => unknown = () => {},
+) => {
   const { remove: _, ...store } = createResourceStore<Row, BusinessInput, BusinessChange, BusinessView>(
-    { database },
+    { database, changed },
     {
       name: 'business',
       table: 'businesses',

@@ -71,14 +71,26 @@ export const writeUserProfile = async (
 /** See `createUserAccounts`. */
 export type UserAccounts = ReturnType<typeof createUserAccounts>
 
-/** The profiles of a business's users, as the users table has them. */
-export const createUserProfiles = (sql: Sql, businessId: string): UserProfiles => ({
-  async profile(userId) {
-    const row = await queryOne<{ profile: Record<string, Json> }>(
-      sql,
-      'SELECT profile FROM users WHERE tenant = $1 AND user_id = $2',
-      [businessId, userId],
-    )
-    return row?.profile ?? {}
-  },
-})
+/** The profiles of a business's users, as the users table has them: that of a run's user is first what its claim has read, if it has. */
+export const createUserProfiles = (
+  sql: Sql,
+  businessId: string,
+  claimed: { user_id: string; profile: Record<string, Json> | null },
+): UserProfiles => {
+  let { profile: read } = claimed
+  return {
+    async profile(userId) {
+      if (read && userId === claimed.user_id) {
+        const profile = read
+        read = null
+        return profile
+      }
+      const row = await queryOne<{ profile: Record<string, Json> }>(
+        sql,
+        'SELECT profile FROM users WHERE tenant = $1 AND user_id = $2',
+        [businessId, userId],
+      )
+      return row?.profile ?? {}
+    },
+  }
+}

@@ -29,7 +29,9 @@ type AdminParts = Pick<Drivers, 'database' | 'clock' | 'auditing' | 'readBacklog
 /** What admins manage, for all businesses. */
 export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
   const { database, layer, features, clock, auditing, of } = parts
-  const businesses = createBusinesses(database, layer.masterKeys, forgetOfBusiness)
+  const businesses = createBusinesses(database, layer.masterKeys, forgetOfBusiness, () =>
+    layer.registry.refresh(),
+  )
   return {
     businesses: {
       ...businesses,

@@ -117,6 +117,7 @@ export const openModels = async (config: Config, options: RuntimeOptions, driver
     },
     budgets,
     masterKeys,
+    registry,
     registryAdmin,
     scenarios: {
       list: () => listScenarios(registry.view.scenarios),

@@ -11,6 +11,7 @@ import type { Config } from '../infra/config/config.ts'
 import { toIssuer } from '../infra/config/issuer.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
+import type { Registry } from '../models/ports/model-ports.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Agents } from '../state/ports/agents.ts'
 import type { Models } from '../state/ports/models.ts'
@@ -25,6 +26,7 @@ type CoreParts = Drivers & {
   graph(): GraphInfo
   models: Models
   modelGateway: ModelGateway
+  registry: Registry
   checkBudgets(spender: Spender): Promise<void>
   checkWebhookAddress: CheckWebhookAddress
   runsOf(businessId: string): BusinessRuns
@@ -45,6 +47,7 @@ export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
     provide(core.masterKeysRef, parts.masterKeys),
     provide(core.scrubberRef, parts.scrubber),
     provide(core.modelGatewayRef, parts.modelGateway),
+    provide(core.registryRef, parts.registry),
     provide(core.budgetCheckRef, parts.checkBudgets),
     provide(core.serverAddressRef, {
       origin: toIssuer(parts.config),

@@ -70,6 +70,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     graph: () => graph,
     models,
     modelGateway: layer.service,
+    registry: layer.registry,
     checkBudgets: (spender) => layer.budgets.check(spender),
     checkWebhookAddress,
     runsOf: (businessId) => of(businessId),

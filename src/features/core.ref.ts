@@ -13,6 +13,7 @@ import type { Queues } from '../infra/queue/queues.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
+import type { Registry } from '../models/ports/model-ports.ts'
 import type { InProcessModel } from '../models/providers/in-process-model.ts'
 import type { Agents } from '../state/ports/agents.ts'
 import type { Clock } from '../state/ports/clock.ts'
@@ -58,6 +59,12 @@ export const budgetCheckRef = defineRef<(spender: Spender) => Promise<void>>('co
  * then started again with them, so it needs `configRef` alone and holds nothing.
  */
 export const inProcessModelRef = defineRef<InProcessModel>('core.in-process-model')
+
+/**
+ * Follows what admins set: `view` is another object after each change of a table whose trigger raises the version. Who changes one calls
+ * `refresh` then.
+ */
+export const registryRef = defineRef<Pick<Registry, 'view' | 'refresh'>>('core.registry')
 
 /** Runs on behalf of a business. */
 export type RunSubmission = {

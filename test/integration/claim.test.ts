@@ -2,6 +2,7 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
+import { createUserProfiles } from '../../src/accounts/users.ts'
 import { createBacklogReader } from '../../src/engine/runs/backlog.ts'
 import { type ClaimOrder, claimNextRun, type RunClaim } from '../../src/engine/runs/claim.ts'
 import { handBackRun } from '../../src/engine/runs/release.ts'
@@ -12,7 +13,7 @@ import { test } from '../support/integration-test.ts'
 import { claim, codeOf, endLease, entry, mustClaim, rowOf, submitTo } from '../support/runs.ts'
 
 test.afterEach(async ({ database }) => {
-  for (const table of ['outbox', 'actions', 'sessions', 'idempotency'])
+  for (const table of ['outbox', 'actions', 'sessions', 'idempotency', 'users'])
     await database.query(`DELETE FROM ${table}`)
   await database.query('DELETE FROM businesses')
 })
@@ -212,6 +213,32 @@ describe('claims without an action', () => {
     expect(await handBackRun(database, claimed, 5)).toBe(true)
     expect(await rowOf(database, id)).toMatchObject({ status: 'cancelled', next_seq: 3 })
   })
+})
+
+test('the first claim brings the profile of its user, which is read again afterwards', async ({
+  database,
+}) => {
+  const { id } = await submitTo(database, 'a')
+  const { tenant, user_id, profile: none } = await mustClaim(database)
+  expect(none).toEqual({})
+  const setProfile = (name: string) =>
+    database.query(
+      `INSERT INTO users (tenant, user_id, profile) VALUES ($1, $2, json_build_object('name', $3::text))
+       ON CONFLICT (tenant, user_id) DO UPDATE SET profile = excluded.profile`,
+      [tenant, user_id, name],
+    )
+  await setProfile('Ann')
+  await database.query('UPDATE runs SET epoch = 0, lease_until = NULL WHERE run_id = $1', [id])
+  const first = await mustClaim(database)
+  await setProfile('Anna')
+  const users = createUserProfiles(database, tenant, first)
+  expect(await users.profile('another')).toEqual({})
+  expect(await users.profile(user_id)).toEqual({ name: 'Ann' })
+  expect(await users.profile(user_id)).toEqual({ name: 'Anna' })
+  await endLease(database, id)
+  const second = await mustClaim(database)
+  expect(second.profile).toBeNull()
+  expect(await createUserProfiles(database, tenant, second).profile(user_id)).toEqual({ name: 'Anna' })
 })
 
 describe('the backlog', () => {

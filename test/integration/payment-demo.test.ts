@@ -147,6 +147,7 @@ describe('the placeholders of the samples of AP2 0.1', () => {
           { tenant: buyer, run_id: unique('run'), user_id: 'ann' },
           'https://mason.example',
           () => {},
+          { view: {} },
         ).draft(
           { version: '0.1', id: 'cart', text: JSON.stringify(cart) },
           { payment_id: newPaymentId(), method: null },

@@ -5,6 +5,7 @@ import { dialogueGoals } from './dialogue.ts'
 import type { Check } from './goal.ts'
 import { registryGoals } from './registry.ts'
 import { runtimeGoals } from './runtime.ts'
+import { speedGoals } from './speed.ts'
 import { userGoals } from './user.ts'
 
 export type Measured = Record<string, Repeated>
@@ -21,7 +22,7 @@ export type Row = {
 
 /** Every line of the table of targets with its measurement; a missing figure makes its line "not measured". */
 export const reachRows = (measured: Measured): Row[] =>
-  [...runtimeGoals, ...registryGoals, ...userGoals, ...agentGoals, ...dialogueGoals].map(
+  [...runtimeGoals, ...speedGoals, ...registryGoals, ...userGoals, ...agentGoals, ...dialogueGoals].map(
     ({ what, checks }) => {
       const cases = new Set<string>()
       const found = checks((name, variant, figure) => {

@@ -3,6 +3,7 @@ import type { ClaimedRun } from '../../graph/live-run.ts'
 import { type Database, queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { openStatusesSql } from '../../state/run-status.ts'
+import type { Json } from '../../state/runtime-state.ts'
 
 /** Every write of a worker names the run and the epoch under which it was claimed. */
 export type RunFence = RunKey & {
@@ -24,6 +25,8 @@ export type RunClaim = RunFence &
     stalls: number
     /** Milliseconds from when it was due, and the turn before it had ended, to its first claim; null at later ones. */
     waited_ms: number | null
+    /** Of its user, at its first claim; null at later ones. */
+    profile: Record<string, Json> | null
     cancel_requested: boolean
     cancel_reason: string | null
   }
@@ -97,6 +100,7 @@ const claimStatement = `
     c.cancel_requested_at IS NOT NULL AS cancel_requested, c.cancel_reason, q.request,
     CASE WHEN c.epoch = 1 THEN round(extract(epoch FROM c.started_at - GREATEST(c.run_at, (SELECT p.ended_at FROM runs p
       WHERE p.tenant = c.tenant AND p.session_id = c.session_id AND p.turn = c.turn - 1))) * 1000)::int8 END AS waited_ms,
+    CASE WHEN c.epoch = 1 THEN COALESCE((SELECT u.profile FROM users u WHERE u.tenant = c.tenant AND u.user_id = q.user_id), '{}') END AS profile,
     EXISTS (SELECT FROM candidate) AS contended
   FROM (SELECT) always LEFT JOIN claimed c ON true LEFT JOIN run_requests q ON q.tenant = c.tenant AND q.run_id = c.run_id`
 

@@ -78,6 +78,7 @@ export const readActionPrompt = async (
     epoch: 0,
     stalls: 0,
     waited_ms: null,
+    profile: null,
     cancel_requested: false,
     cancel_reason: null,
   }

@@ -3,6 +3,7 @@ import { readBusinessSecrets } from '../../accounts/business-secrets.ts'
 import { fillSecrets, type HttpHost, httpHeadersSchema, toLowerNames } from '../../accounts/http-hosts.ts'
 import { queryOne } from '../../infra/database/database.ts'
 import type { Egress, EgressResponse } from '../../infra/egress/egress-port.ts'
+import { keepWithView, type Viewed } from '../../infra/lib/keep-with-view.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import { openDeadline } from '../../state/deadline.ts'
@@ -11,18 +12,25 @@ import type { Sql } from '../../state/ports/sql.ts'
 import type { HostPermission, HostReply, HostRequest, HttpAccess } from './http.ref.ts'
 
 /** What requests to allowed hosts need beside the business. */
-export type HttpAccessOptions = { egress: Egress; masterKeys: MasterKeys; scrubber: Scrubber }
+export type HttpAccessOptions = {
+  egress: Egress
+  masterKeys: MasterKeys
+  scrubber: Scrubber
+  registry: Viewed
+}
 
 const timeoutMs = 30_000
 const maxReplyBytes = 1024 * 1024
 const safeMethods = new Set(['GET', 'HEAD'])
+/** Whether a business has hosts. */
+const keepHasHosts = keepWithView<boolean>()
 
 /**
  * Requests of one run to the hosts that are allowed for its business. The allow-list and the secrets are read for each
  * request, so that a change holds at once. Redirects are not followed: the next address may be another host.
  */
 export const createHttpAccess = (
-  { egress, masterKeys, scrubber }: HttpAccessOptions,
+  { egress, masterKeys, scrubber, registry }: HttpAccessOptions,
   sql: Sql,
   businessId: string,
 ): HttpAccess => {
@@ -67,7 +75,7 @@ export const createHttpAccess = (
   }
 
   return {
-    hasHosts: async () => (await readHosts()).length > 0,
+    hasHosts: () => keepHasHosts(registry, businessId, async () => (await readHosts()).length > 0),
     async check(request): Promise<HostPermission> {
       const host = await find(request)
       return typeof host === 'string'

@@ -1,3 +1,4 @@
+import { hasRow } from '../../infra/database/database.ts'
 import { systemClock } from '../../infra/lib/system-clock.ts'
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import type { RecalledMemory } from '../../state/memory-kinds.ts'
@@ -29,10 +30,9 @@ import {
   type MemoryRow,
   type MemoryServices,
   memoryColumns,
-  readSpaces,
   searchMemories,
 } from './search.ts'
-import { hasTurns, searchTurns, type TurnHit } from './turn-search.ts'
+import { searchTurns, type TurnHit } from './turn-search.ts'
 import { asUser, type MemoryOwner, shareReads } from './user-scope.ts'
 
 /** Trusted preferences that hold for every request. */
@@ -41,6 +41,10 @@ const standingStatement = `
   SELECT ${memoryColumns}
   FROM memories WHERE tenant = $1 AND user_id = $2 AND superseded_by IS NULL AND kind = 'preference' AND evidence IS NOT NULL
   ORDER BY strength DESC, created_at DESC LIMIT ${maxStandingPreferences}`
+/** Memories, and turns of other sessions. */
+const anyStatement = `
+  SELECT 1 AS remembered WHERE EXISTS (SELECT FROM memories WHERE tenant = $1 AND user_id = $2 AND superseded_by IS NULL)
+    OR $4::boolean AND EXISTS (SELECT FROM turns WHERE tenant = $1 AND user_id = $2 AND session_id <> $3)`
 /** Their relevance as a share of their strength: below memories related to the request. */
 const standingRelevance = 0.4
 
@@ -128,13 +132,9 @@ export const createRunMemories = (
   }
   return {
     async any() {
-      const [spaces, turns] = await asUser(
-        database,
-        owner,
-        (sql) => Promise.all([readSpaces(sql, owner), recall && hasTurns(sql, owner, source.session_id)]),
-        { pipelined: true },
-      )
-      return spaces.length > 0 || turns
+      const { business, user_id } = owner
+      const values = [business, user_id, source.session_id, recall]
+      return asUser(database, owner, (sql) => hasRow(sql, anyStatement, values), { pipelined: true })
     },
     async search(text, limit, signal) {
       return (await searchRanked(text, limit, signal)).map(toRecalledMemory)

@@ -1,4 +1,3 @@
-import { hasRow } from '../../infra/database/database.ts'
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { type AskedTime, findAskedTime } from '../policy/asked-dates.ts'
@@ -128,18 +127,6 @@ const findTurns = async (
 }
 
 const maxWords = 64
-
-/** Whether a user has turns in other sessions. */
-export const hasTurns = async (
-  sql: Sql,
-  { business, user_id }: MemoryOwner,
-  sessionId: string,
-): Promise<boolean> =>
-  hasRow(sql, 'SELECT 1 AS held FROM turns WHERE tenant = $1 AND user_id = $2 AND session_id <> $3 LIMIT 1', [
-    business,
-    user_id,
-    sessionId,
-  ])
 
 /**
  * See `findTurns`. Asks embedding models only where the user has turns in their spaces, and not for the latest talk.

@@ -184,8 +184,16 @@ export type HeaderSealer = (
   agent: Pick<RemoteAgentRow, 'id' | 'business_id' | 'card_url' | 'headers'>,
 ) => Promise<string | null>
 
-/** Agents of others that the runs of a business may call, as admins manage them. Null: there is none of this id. */
-export const createRemoteAgents = (database: Database, readCard: CardReader, sealHeaders: HeaderSealer) => {
+/**
+ * Agents of others that the runs of a business may call, as admins manage them. Null: there is none of this id. `changed` follows every
+ * change.
+ */
+export const createRemoteAgents = (
+  database: Database,
+  readCard: CardReader,
+  sealHeaders: HeaderSealer,
+  changed: () => Promise<void>,
+) => {
   const find = (businessId: string, id: string) =>
     queryOne<RemoteAgentRow>(
       database,
@@ -226,6 +234,7 @@ export const createRemoteAgents = (database: Database, readCard: CardReader, sea
           remedy: 'choose another name, or PATCH that one',
         })
       })
+      await changed()
       return toView(created as RemoteAgentRow)
     },
     async get(businessId: string, id: string): Promise<View | null> {
@@ -251,14 +260,15 @@ export const createRemoteAgents = (database: Database, readCard: CardReader, sea
         roles: (roles ?? before.roles) as Input['roles'],
         ...(privacy !== undefined && { allow_private: privacy }),
       })
-      const changed = await queryOne<RemoteAgentRow>(
+      const after = await queryOne<RemoteAgentRow>(
         database,
         `UPDATE remote_agents SET card_url = $card_url, allow_private = $allow_private, roles = $roles, headers = $headers,
            card = $card, issuer = $issuer, sealed_headers = $sealed, updated_at = clock_timestamp()
          WHERE tenant = $businessId AND agent_id = $id RETURNING ${columns}`,
         row,
       )
-      return changed && toView(changed)
+      await changed()
+      return after && toView(after)
     },
     /** Seals the headers of all agents of a business again, after its secrets have changed. */
     async reseal(businessId: string): Promise<void> {
@@ -269,11 +279,12 @@ export const createRemoteAgents = (database: Database, readCard: CardReader, sea
             await sealHeaders(row),
           ])
     },
-    remove: (businessId: string, id: string): Promise<boolean> =>
-      hasRow(database, 'DELETE FROM remote_agents WHERE tenant = $1 AND agent_id = $2 RETURNING agent_id', [
-        businessId,
-        id,
-      ]),
+    async remove(businessId: string, id: string): Promise<boolean> {
+      const statement = 'DELETE FROM remote_agents WHERE tenant = $1 AND agent_id = $2 RETURNING agent_id'
+      const isRemoved = await hasRow(database, statement, [businessId, id])
+      await changed()
+      return isRemoved
+    },
     list(businessId: string, page: { limit: number; cursor?: string }): Promise<Page<View>> {
       const list = {
         select: columns,

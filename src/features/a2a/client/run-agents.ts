@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { readBusinessSecrets } from '../../../accounts/business-secrets.ts'
 import type { Egress } from '../../../infra/egress/egress-port.ts'
-import { shareCalls } from '../../../infra/lib/share-calls.ts'
+import { keepWithView, type Viewed } from '../../../infra/lib/keep-with-view.ts'
 import type { MasterKeys } from '../../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../../infra/secrets/scrubber.ts'
 import { MasonError } from '../../../state/errors.ts'
@@ -12,7 +12,13 @@ import type { SealForExecutor } from '../../core.ref.ts'
 import type { AgentTarget } from './agent-client.ts'
 import { fillHeaders } from './egress-fetch.ts'
 import { toHeadersPurpose } from './payment-agents.ts'
-import { type CardReader, createAgentRows, type HeaderSealer, toRemoteAgent } from './remote-agents.ts'
+import {
+  type CardReader,
+  createAgentRows,
+  type HeaderSealer,
+  type RemoteAgentRow,
+  toRemoteAgent,
+} from './remote-agents.ts'
 
 /** What opens the secrets of a business and redacts them. */
 type SecretOptions = { masterKeys: MasterKeys; scrubber: Pick<Scrubber, 'add' | 'text'> }
@@ -22,6 +28,7 @@ type AgentOptions = SecretOptions & {
   egress: Egress
   /** The origin at which agents reach this server, where there is one. */
   publicUrl: string | null
+  registry: Viewed
 }
 
 /** The SDK takes a quarter of a second to load: nothing of it is before the first call. */
@@ -104,6 +111,9 @@ const parse = (text: string): Json => {
   }
 }
 
+/** The agents of a business, as they are listed. */
+const keepAgents = keepWithView<RemoteAgentRow[]>()
+
 /** How one run calls agents. Rows and secrets are read for each call, so that a change holds at once: see `createAgentRows`. */
 export const createRunAgents = (options: AgentOptions, sql: Sql, businessId: string): Agents => {
   const rows = createAgentRows(sql)
@@ -117,11 +127,9 @@ export const createRunAgents = (options: AgentOptions, sql: Sql, businessId: str
     const pushUrl = options.publicUrl && `${options.publicUrl}/a2a/push`
     return { row, headers, egress: options.egress, redact: options.scrubber.text, pushUrl }
   }
-  // every tool that needs an agent asks at once whether there is one
-  const readAll = shareCalls(() => rows.list(businessId))
   return {
     async list(role) {
-      const all = await readAll()
+      const all = await keepAgents(options.registry, businessId, () => rows.list(businessId))
       return all.filter(({ roles }) => role === undefined || roles.includes(role)).map(toRemoteAgent)
     },
     async send(message) {

@@ -122,9 +122,12 @@ const throwErrors = (errors: readonly FieldError[]): void => {
 
 /**
  * The payment providers, as admins manage them. `testOnly`: embedded, where the executor's key lies beside what it protects.
- * Null: there is none of this id.
+ * Null: there is none of this id. `changed` follows every change.
  */
-export const createProviders = (database: Database, { testOnly }: { testOnly: boolean }) => {
+export const createProviders = (
+  database: Database,
+  { testOnly, changed = async () => {} }: { testOnly: boolean; changed?: () => Promise<void> },
+) => {
   const get = async (id: string): Promise<ProviderView | null> => {
     const row = await queryOne<Row>(
       database,
@@ -199,6 +202,7 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
           },
         )
       })
+      await changed()
       return (await get(id)) as ProviderView
     },
     /** Throws as `create`. */
@@ -261,6 +265,7 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
             [id, sealedSecret, toEnd(webhook_secret)],
           )
       })
+      await changed()
       return get(id)
     },
     /** Ends a provider now: it takes no new payments, and those that it has go on. One that has ended stays as it is. */
@@ -270,6 +275,7 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
          WHERE provider_id = $1 AND ended_at IS NULL`,
         [id],
       )
+      await changed()
       return get(id)
     },
     list(filter: { business_id?: string; limit: number; cursor?: string }): Promise<Page<ProviderView>> {

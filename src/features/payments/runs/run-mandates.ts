@@ -1,6 +1,7 @@
 import { forgetAnswer } from '../../../engine/runs/input-answers.ts'
 import { createBlobs } from '../../../files/blobs/blobs.ts'
 import { queryOne } from '../../../infra/database/database.ts'
+import type { Viewed } from '../../../infra/lib/keep-with-view.ts'
 import { shareCalls } from '../../../infra/lib/share-calls.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
@@ -15,7 +16,13 @@ import { newOpenMandateId } from '../ports/ids.ts'
 import type { OpenMandateLimits, OpenMandates, OpenMandateTerms } from '../ports/run-mandates.ref.ts'
 import type { PaymentWork } from '../ports/work-hints.ts'
 import { chooseMandate } from './choose-mandate.ts'
-import { consentLifetimeMs, createOrderWaits, type RunOfPayments, waitForPayment } from './run-payments.ts'
+import {
+  consentLifetimeMs,
+  createOrderWaits,
+  listProviders,
+  type RunOfPayments,
+  waitForPayment,
+} from './run-payments.ts'
 
 const refuse = (field: string, message: string): never => {
   throw new MasonError('invalid_request', `${field} ${message}`, { remedy: `change ${field}` })
@@ -51,6 +58,7 @@ export const createRunMandates = (
   { tenant, run_id, user_id }: RunOfPayments,
   audience: string,
   wakeExecutor: (work: PaymentWork) => void,
+  registry: Viewed,
 ): OpenMandates => {
   const waitForOrder = createOrderWaits(wakeExecutor)
   return {
@@ -70,8 +78,10 @@ export const createRunMandates = (
         const bound = { tenant, user_id, run_id, payment_id: id, audience, lifetimeMs: consentLifetimeMs }
         await askConsent(transaction, request, bound)
       }),
-    // several tools ask at once
-    listUsable: shareCalls(() => listUsableMandates(sql, tenant, user_id)),
+    // several tools ask at once; without a provider none can be used
+    listUsable: shareCalls(async () =>
+      (await listProviders(registry, sql, tenant)).length > 0 ? listUsableMandates(sql, tenant, user_id) : [],
+    ),
     choose: chooseMandate,
     pay: (open_mandate_id, paymentId, find) =>
       waitForOrder(paymentId, async (transaction, call) => {

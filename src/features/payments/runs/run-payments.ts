@@ -1,7 +1,7 @@
 import { compactVerify, importJWK } from 'jose'
 import { createBlobs } from '../../../files/blobs/blobs.ts'
 import { queryOne } from '../../../infra/database/database.ts'
-import { shareCalls } from '../../../infra/lib/share-calls.ts'
+import { keepWithView, type Viewed } from '../../../infra/lib/keep-with-view.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import type { WaitRequest } from '../../../state/ports/waits.ts'
@@ -65,12 +65,23 @@ export const createOrderWaits =
   (wakeExecutor: (work: PaymentWork) => void): typeof waitForPayment =>
   (refId, start) => ({ ...waitForPayment(refId, start), onStarted: () => wakeExecutor('payments') })
 
+type Provider = Awaited<ReturnType<Payments['listProviders']>>[number]
+const keepProviders = keepWithView<Provider[]>()
+
+/** Those that a business may pay by. */
+export const listProviders = (registry: Viewed, sql: Sql, tenant: string): Promise<Provider[]> =>
+  keepProviders(registry, tenant, async () => {
+    const statement = 'SELECT provider_id AS id, name, kind FROM list_payment_providers($1)'
+    return (await sql.query<Provider>(statement, [tenant])).rows
+  })
+
 /** The payments of a run, with mandates for `audience`: it asks and orders, and holds no secret. The executor verifies and pays. */
 export const createRunPayments = (
   sql: Sql,
   { tenant, run_id, user_id }: RunOfPayments,
   audience: string,
   wakeExecutor: (work: PaymentWork) => void,
+  registry: Viewed,
 ): Payments => {
   const run = { tenant, run_id }
   const waitForOrder = createOrderWaits(wakeExecutor)
@@ -79,13 +90,7 @@ export const createRunPayments = (
     newId: newPaymentId,
     approvalTool: 'create_payment_mandate',
     readParts: readReplyParts,
-    listProviders: shareCalls(async () => {
-      const { rows } = await sql.query<{ id: string; name: string; kind: 'card' | 'agent' }>(
-        'SELECT provider_id AS id, name, kind FROM list_payment_providers($1)',
-        [tenant],
-      )
-      return rows
-    }),
+    listProviders: () => listProviders(registry, sql, tenant),
     async draft(cart, choice) {
       const facts = await readOffer(sql, tenant, createPaymentMandate(cart, choice), audience)
       drafted = { paymentId: choice.payment_id, cart }

@@ -19,7 +19,11 @@ const createRows = () => {
 
 test('a run that looks an agent up and calls it in one turn of the event loop reads its row once', async () => {
   const { rows, sql } = createRows()
-  const agents = createRunAgents({ publicUrl: null, scrubber: { text: String } } as never, sql, 'default')
+  const agents = createRunAgents(
+    { publicUrl: null, scrubber: { text: String }, registry: { view: {} } } as never,
+    sql,
+    'default',
+  )
   await agents.list('merchant')
   await agents.send({ agent: 'shop', parts: [] })
   expect(rows.reads).toBe(1)

@@ -7,8 +7,8 @@ test('an order wakes the executor for payments, and a request for a consent does
   const hints: string[] = []
   const run = { tenant: 'default', run_id: 'run_1', user_id: 'ann' }
   const sql = {} as Sql
-  const payments = createRunPayments(sql, run, 'mason', (work) => hints.push(work))
-  const mandates = createRunMandates(sql, run, 'mason', (work) => hints.push(work))
+  const payments = createRunPayments(sql, run, 'mason', (work) => hints.push(work), { view: {} })
+  const mandates = createRunMandates(sql, run, 'mason', (work) => hints.push(work), { view: {} })
   const find = () => Promise.reject(new Error('nothing is looked up before a wait is started'))
   const terms = {} as Parameters<typeof mandates.propose>[1]
   payments.requestConsent('pay_1', find, find).onStarted?.()

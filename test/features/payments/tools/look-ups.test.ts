@@ -22,8 +22,8 @@ const visitAfterWait = async (tool: AnyTool, input: object, status: string) => {
   }
   const context = {
     call: { input },
-    payments: createRunPayments({} as never, run, 'mason', () => {}),
-    mandates: createRunMandates({} as never, run, 'mason', () => {}),
+    payments: createRunPayments({} as never, run, 'mason', () => {}, { view: {} }),
+    mandates: createRunMandates({} as never, run, 'mason', () => {}, { view: {} }),
     blobs: {},
     wait: async () => ({ status, message: 'so it ended' }),
     checkpoint: async (draft: object) => draft,
