@@ -1,14 +1,8 @@
 import { z } from 'zod'
+import { momentSchema } from '../../routes/parameters.ts'
 import { businessIdSchema, idSchema } from '../../state/run-request.ts'
-import type { Page } from '../../state/run-view.ts'
 
 /** The usage and cost of model calls in the ledger. See docs/contract.md. */
-
-/**
- * The business id of probes by admins in the ledger. No business can have it: ids begin with a letter or digit. See
- * docs/decisions/0016.
- */
-export const adminProbeBusinessId = '_admin'
 
 /** What a report can be grouped by. */
 export const usageDimensions = [
@@ -25,15 +19,6 @@ export const usageDimensions = [
 ] as const
 /** One dimension of a report. */
 export type UsageDimension = (typeof usageDimensions)[number]
-
-const firstYear = '1970'
-const daySchema = z.iso.date('must be a day such as 2026-01-31').refine((day) => day >= firstYear, {
-  error: 'must not be before 1970',
-})
-/** A day of UTC or a time. */
-export const momentSchema = z.union([daySchema, z.iso.datetime({ offset: true })], {
-  error: 'must be a day such as 2026-01-31 or a time such as 2026-01-31T12:00:00Z',
-})
 
 const splitDimensions = (names: string): string[] =>
   names === '' ? [] : names.split(',').map((name) => name.trim())
@@ -114,7 +99,3 @@ export const usageGroupSchema = z.strictObject({
 export type UsageFilter = z.infer<typeof usageFilterSchema>
 /** One group of a usage report. */
 export type UsageGroup = z.infer<typeof usageGroupSchema>
-/** Reports on the ledger for admins. Throws `invalid_request`. */
-export type UsageReports = {
-  report(filter: UsageFilter & { limit: number; cursor?: string | undefined }): Promise<Page<UsageGroup>>
-}
