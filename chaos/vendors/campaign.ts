@@ -1,3 +1,5 @@
+import { databaseRef } from '../../src/features/core.ref.ts'
+import { createUsageReport } from '../../src/features/usage/usage-report.ts'
 import { openDeadline } from '../../src/state/deadline.ts'
 import { startFakeModel } from '../../test/support/fake-model/fake-model.ts'
 import { serversMissing } from '../../test/support/processes.ts'
@@ -111,7 +113,10 @@ const faultsOfReport = async ({ sql, runtimes }: Stage): Promise<string[]> => {
   const { rows } = await sql.query<{ tenant: string; tokens: string }>(
     'SELECT tenant, sum(total_tokens) AS tokens FROM mason.usage_ledger GROUP BY tenant',
   )
-  const report = await runtimes[0].admin.usage.report({ group_by: 'business', limit: 100 })
+  const report = await createUsageReport(runtimes[0].features.get(databaseRef))({
+    group_by: 'business',
+    limit: 100,
+  })
   return rows.flatMap(({ tenant, tokens }) => {
     const shown = report.data.find(({ business_id }) => business_id === tenant)?.total_tokens
     return shown === Number(tokens) ? [] : [`${tenant} used ${tokens} tokens, the report says ${shown}`]

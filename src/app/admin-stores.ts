@@ -12,7 +12,6 @@ import { createUnknownEffects } from '../engine/runs/unknown-effects.ts'
 import { secretsChangedRef } from '../features/core.ref.ts'
 import type { Features } from '../features/load-features.ts'
 import { forgetOfBusiness } from '../memory/store/forget.ts'
-import { createUsageReport } from '../models/metering/usage-report.ts'
 import type { BusinessApi, Runtime } from './api.ts'
 import type { Drivers } from './open-drivers.ts'
 import type { ModelLayer } from './open-models.ts'
@@ -48,7 +47,6 @@ export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
     budgets: createBudgets(database, layer.budgets.forget),
     users: createUserAccounts(database, parts.deleteOfUser),
     registry: layer.registryAdmin,
-    usage: { report: createUsageReport(database) },
     effects: createUnknownEffects(database),
     listAllRuns: (filter) => listAllRuns(database, filter),
     overview: createOverview(database, clock, parts.readBacklog, () => countDeadWebhooks(features)),

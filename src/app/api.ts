@@ -23,7 +23,6 @@ import type { Metrics } from '../infra/telemetry/metrics.ts'
 import type { MemoriesApi } from '../memory/store/memories-api.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { RegistryAdmin } from '../models/registry/registry-admin.ts'
-import type { UsageReports } from '../models/schemas/usage-report.ts'
 import type { Patch } from '../state/patch.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
@@ -133,7 +132,6 @@ export type Runtime = {
     budgets: Budgets
     users: UserAccounts
     registry: RegistryAdmin
-    usage: UsageReports
     rejectedJobs: RejectedJobs
     effects: UnknownEffects
     /** A page of the runs of all businesses, which may only read. @internal */

@@ -135,6 +135,13 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
+    folder: 'src/features/usage',
+    files: {
+      'feature.ts': () => import('../features/usage/feature.ts'),
+      'usage.routes.ts': () => import('../features/usage/usage.routes.ts'),
+    },
+  },
+  {
     folder: 'src/features/webhooks',
     files: {
       'dead-webhooks.service.ts': () => import('../features/webhooks/dead-webhooks.service.ts'),

@@ -3,6 +3,7 @@ import { type Database, hasRow, queryOne } from '../infra/database/database.ts'
 import { newFileId } from '../infra/lib/ids.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Sql } from '../state/ports/sql.ts'
+import { createFieldsError } from '../state/resource-schema.ts'
 import type { RunRequest } from '../state/run-request.ts'
 import { maxUploadBytes, type UploadedFile } from '../state/uploaded-file.ts'
 import { partBytes } from './blobs/blob-content.ts'
@@ -254,10 +255,8 @@ export const findNamedFiles = async (
 }
 
 /** An `invalid_request` about one of the files of a request. */
-export const invalidFile = (at: number, detail: string): MasonError => {
-  const errors = [{ pointer: `/files/${at}/file_id`, detail }]
-  return new MasonError('invalid_request', `/files/${at}/file_id: ${detail}`, { detail: { errors } })
-}
+export const invalidFile = (at: number, detail: string): MasonError =>
+  createFieldsError({ pointer: `/files/${at}/file_id`, detail })
 
 /** Also of a file that belongs to another business: callers cannot tell which. */
 const throwNoSuchFile = (id: string): never => {

@@ -1,4 +1,3 @@
-import { stateFields } from '../state/runtime-state.ts'
 import { defaultNext, lastPrepareTool, listNextTargets } from './default-next.ts'
 import type { AnyNode, AnyTool, ToolKind } from './definitions.ts'
 import type { GraphParts } from './graph-parts.ts'
@@ -16,7 +15,7 @@ const groupKinds = Object.keys(groups) as ToolKind[]
 
 /** A Mermaid flowchart: every node, one box for each kind of tools, and every edge that a definition allows. */
 export const drawGraph = (parts: GraphParts): string => {
-  const nodes = inOrder(parts).filter((part) => part.kind === 'node')
+  const nodes = inVisitOrder(parts).filter((part) => part.kind === 'node')
   const kinds = groupKinds.filter((kind) => toolsIn(parts, kind).length > 0)
   const edges = [
     ...nodes.flatMap((node) => nodeEdges(node, parts)),
@@ -42,7 +41,7 @@ export const drawGraph = (parts: GraphParts): string => {
 }
 
 /** Nodes and tools in the order in which a run visits them. */
-const inOrder = (parts: GraphParts): (AnyNode | AnyTool)[] => {
+export const inVisitOrder = (parts: GraphParts): (AnyNode | AnyTool)[] => {
   const all = new Map([...parts.nodes, ...parts.tools].map((part) => [part.name, part]))
   const order = new Set(['load-session'])
   for (const name of order) {
@@ -78,7 +77,7 @@ const nodeEdges = (node: AnyNode, parts: GraphParts): string[] =>
 
 /** The graph as the API shows it: nodes and tools in the order in which a run visits them, and where each may lead. */
 export const describeParts = (parts: GraphParts) => ({
-  nodes: inOrder(parts).map((part) => ({
+  nodes: inVisitOrder(parts).map((part) => ({
     name: part.name,
     kind: part.kind,
     kinds: part.kind === 'tool' ? [...part.kinds] : [],
@@ -95,39 +94,3 @@ export const describeParts = (parts: GraphParts) => ({
   })),
   mermaid: drawGraph(parts),
 })
-
-/** Rows of a Markdown table: which fields of the state each node and tool reads, and which it changes. */
-export const describeAccess = (parts: GraphParts): string[] =>
-  inOrder(parts).map((part) => {
-    const kind = part.kind === 'node' ? 'node' : `${part.kinds.join(', ')} tool`
-    return `| \`${part.name}\` | ${kind} | ${fieldList(part.reads)} | ${fieldList(part.writes)} |`
-  })
-
-const fieldList = (fields: readonly string[]): string => {
-  if (fields.length === stateFields.length) return 'everything'
-  if (fields.length === 0) return '–'
-  return stateFields
-    .filter((field) => fields.includes(field))
-    .map((field) => `\`${field}\``)
-    .join(' ')
-}
-
-/** The text with `content` between `<!-- name:begin -->` and `<!-- name:end -->`. Throws when a mark is missing. */
-export const replaceBetween = (text: string, name: string, content: string): string => {
-  const [begin, end] = [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`]
-  const [from, to] = [text.indexOf(begin), text.indexOf(end)]
-  if (from < 0 || to < from) throw new Error(`the text has no ${begin} … ${end}`)
-  return `${text.slice(0, from + begin.length)}\n${content}\n${text.slice(to)}`
-}
-
-/** A page with the picture of these parts. */
-export const withPicture = (page: string, parts: GraphParts): string =>
-  replaceBetween(page, 'graph', `\`\`\`mermaid\n${drawGraph(parts)}\n\`\`\``)
-
-/** A page with the table of the fields that these parts read and write. */
-export const withAccess = (page: string, parts: GraphParts): string =>
-  replaceBetween(
-    page,
-    'fields',
-    ['| node or tool | kind | reads | writes |', '|---|---|---|---|', ...describeAccess(parts)].join('\n'),
-  )

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { errorCodes } from '../state/errors.ts'
-import { momentSchema, toSpanEnd, toSpanStart } from '../state/moments.ts'
 import { truncatedSchema } from '../state/resource-schema.ts'
 import { idSchema, maxMetadataBytes, maxMetadataKeys, requestBusinessSchema } from '../state/run-request.ts'
 import { finishReasons, runStatusSchema } from '../state/run-view.ts'
@@ -91,14 +90,28 @@ const idempotencyKeySchema = z
   .string()
   .regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters')
 
+const firstYear = '1970'
+const daySchema = z.iso.date('must be a day such as 2026-01-31').refine((day) => day >= firstYear, {
+  error: 'must not be before 1970',
+})
+/** A day of UTC or a time. */
+export const momentSchema = z.union([daySchema, z.iso.datetime({ offset: true })], {
+  error: 'must be a day such as 2026-01-31 or a time such as 2026-01-31T12:00:00Z',
+})
+
 /** A span of time. */
 export const spanQuery = z.strictObject({
   from: momentSchema.describe('On this day of UTC, at this time, or later').optional(),
   to: momentSchema.describe('Up to this day of UTC, or before this time').optional(),
 })
-/** The moments of a span: `from` is included, `to` is not. */
+const dayMs = 86_400_000
+const isDay = (moment: string): boolean => moment.length === 10
+/** The moments of a span: `from` is included, `to` is not. A day as `to` counts as a whole. */
 export const readSpan = ({ from, to }: z.output<typeof spanQuery>) =>
-  omitUndefined({ from: from && toSpanStart(from), to: to && toSpanEnd(to) })
+  omitUndefined({
+    from: from && new Date(from).toISOString(),
+    to: to && new Date(Date.parse(to) + (isDay(to) ? dayMs : 0)).toISOString(),
+  })
 
 const metadataPrefix = 'metadata.'
 

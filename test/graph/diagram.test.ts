@@ -1,13 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
+import { describeAccess, replaceBetween, withAccess, withPicture } from '../../scripts/draw-graph.ts'
 import { loadAllParts } from '../../src/app/load-all-parts.ts'
-import {
-  describeAccess,
-  drawGraph,
-  replaceBetween,
-  withAccess,
-  withPicture,
-} from '../../src/graph/diagram.ts'
+import { drawGraph } from '../../src/graph/diagram.ts'
 
 const readPage = (name: string): Promise<string> =>
   readFile(new URL(`../../${name}`, import.meta.url), 'utf8')

@@ -5,6 +5,8 @@ import pg from 'pg'
 import { describe, expect, onTestFinished } from 'vitest'
 import { businessSchemas } from '../../src/accounts/account-schemas.ts'
 import { openRuntime } from '../../src/app/open-runtime.ts'
+import { databaseRef } from '../../src/features/core.ref.ts'
+import { createUsageReport } from '../../src/features/usage/usage-report.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { openDatabases } from '../../src/infra/database/open-database.ts'
 import { migratePostgres, openPostgresDatabase } from '../../src/infra/database/postgres.ts'
@@ -175,7 +177,7 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
     const config = { ...backend.config, database: { kind: 'postgres' as const, url: apiUrl, apiUrl } }
     await using runtime = { ...(await openRuntime(config)), [Symbol.asyncDispose]: () => opened.close() }
     const opened = runtime
-    const { businesses, tokens, users, usage } = runtime.admin
+    const { businesses, tokens, users } = runtime.admin
     await businesses.create({}, businessSchemas.input.parse({ id: 'shop' }))
     await businesses.change({}, 'shop', { learning: false })
     const { id, token } = await tokens.create(
@@ -205,9 +207,8 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
     expect(names.map((name) => metrics.get(name))).toEqual([1, 0, 0])
     expect(metrics.get('mason_runs_ready_oldest_seconds')).toBeGreaterThanOrEqual(0)
     expect(await runtime.health()).toMatchObject({ ok: true })
-    expect(
-      await usage.report({ from: '2026-01-01', to: '2026-12-31', group_by: 'model', limit: 10 } as never),
-    ).toBeDefined()
+    const report = createUsageReport(runtime.features.get(databaseRef))
+    expect(await report({ from: '2026-01-01', to: '2026-12-31', group_by: 'model', limit: 10 })).toBeDefined()
   })
 
   test('`mason migrate` creates them on a database that works already, and gives its tables to their owner role', async () => {

@@ -1,10 +1,10 @@
 // backends: both
 
 import { describe, expect } from 'vitest'
+import { databaseRef } from '../../src/features/core.ref.ts'
+import type { UsageGroup } from '../../src/features/usage/usage-schemas.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { createUsageReport } from '../../src/models/metering/usage-report.ts'
 import type { KeyEntry } from '../../src/models/ports/model-ports.ts'
-import type { UsageGroup, UsageReports } from '../../src/models/schemas/usage-report.ts'
 import { createFakeRuntime } from '../support/fake-runtime.ts'
 import { type Call, startServer, type TestServer } from '../support/http.ts'
 import { test } from '../support/integration-test.ts'
@@ -41,8 +41,7 @@ const days = ['2021-03-30', '2021-03-31', '2021-04-01']
 test.beforeAll(async ({ database: d }) => {
   database = d
   const fake = createFakeRuntime()
-  const usage: UsageReports = { report: createUsageReport(database) }
-  fake.runtime.admin = { ...fake.runtime.admin, usage }
+  fake.services[databaseRef.id] = database
   server = await startServer({ runtime: fake.runtime, auth: 'required', adminToken: 'the-admin' })
   fake.tokens.set('boss', { business_id: 'acme', roles: ['admin'] })
   vendors = [await addVendor(database, 'one vendor'), await addVendor(database, 'another vendor')]

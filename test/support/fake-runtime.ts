@@ -29,6 +29,8 @@ export type FakeRuntime = {
   /** Every stream asked for, the latest last. */
   streams: FakeStream[]
   blobs: Map<string, Uint8Array>
+  /** What the routes of features get, by the ids of handles. */
+  services: Record<string, unknown>
   /** The requests whose changes are logged. */
   audited: AuditEntry[]
 }
@@ -88,7 +90,7 @@ export const createFakeRuntime = (): FakeRuntime => {
   const runs = new Map<string, { business: string; view: RunView }>()
   const keys = new Map<string, { body: string; id: string }>()
   const waiting = new Map<string, (() => void)[]>()
-  const coreServices: Record<string, unknown> = {
+  const services: Record<string, unknown> = {
     [modelGatewayRef.id]: {
       ask: (...args: Parameters<ModelGateway['ask']>) => fake.runtime.modelService.ask(...args),
       list: (...args: Parameters<ModelGateway['list']>) => fake.runtime.modelService.list(...args),
@@ -98,6 +100,7 @@ export const createFakeRuntime = (): FakeRuntime => {
     [graphRef.id]: () => fake.runtime.graph,
   }
   const fake: FakeRuntime = {
+    services,
     tokens: new Map(),
     health: { ok: true, checks: { database: { ok: true, ms: 1 } } },
     calls: [],
@@ -315,8 +318,7 @@ export const createFakeRuntime = (): FakeRuntime => {
     }),
     features: {
       get: () => ({}) as never,
-      addRoutes: (app, server) =>
-        addFeatureRoutes(featureSources, app, server, (id) => coreServices[id] ?? {}),
+      addRoutes: (app, server) => addFeatureRoutes(featureSources, app, server, (id) => services[id] ?? {}),
     },
     publicOrigin: 'http://localhost:8080',
     admin: {

@@ -10,7 +10,6 @@ import { operationsRoutes } from './admin/operations.routes.ts'
 import { registryRoutes } from './admin/registry.routes.ts'
 import { rejectedJobsRoutes } from './admin/rejected-jobs.routes.ts'
 import { scenariosRoutes } from './admin/scenarios.routes.ts'
-import { usageRoutes } from './admin/usage.routes.ts'
 import { vendorsRoutes } from './admin/vendors.routes.ts'
 import { bulkRoutes } from './bulk.routes.ts'
 import { consolePageRoutes } from './console/page.routes.ts'
@@ -126,7 +125,6 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   vendorsRoutes(app, server)
   registryRoutes(app, server)
   scenariosRoutes(app, server)
-  usageRoutes(app, server)
   await runtime.features.addRoutes(app, server)
   if (options.console !== 'off') {
     const parts = { auth, adminToken: adminToken || null, signIn, failures, authenticate, checkToken }

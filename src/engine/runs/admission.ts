@@ -6,7 +6,7 @@ import { newRunId, newSessionId, sha256 } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
 import { toUrlPath } from '../../state/files/url-path.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import { toPointer } from '../../state/resource-schema.ts'
+import { createFieldsError, toPointer } from '../../state/resource-schema.ts'
 import {
   type AdmittedRequest,
   haveOwnNames,
@@ -55,10 +55,7 @@ type AdmissionRow = {
 const checkMetadata = (metadata: RunRequest['metadata'] = {}): void => {
   const [issue] = metadataSchema.safeParse(metadata).error?.issues ?? []
   if (!issue) return
-  const error = { pointer: toPointer(['metadata', ...issue.path]), detail: issue.message }
-  throw new MasonError('invalid_request', `${error.pointer}: ${error.detail}`, {
-    detail: { errors: [error] },
-  })
+  throw createFieldsError({ pointer: toPointer(['metadata', ...issue.path]), detail: issue.message })
 }
 
 /** Request to the rows that admission stores. Throws `invalid_request` for metadata over its limits. */
@@ -252,12 +249,9 @@ const findRedelivered = async (
     { pipelined: true },
   )
   if (run) return { run: { ...run, status: 'queued' }, replayed: true }
-  const error = {
+  throw createFieldsError({
     pointer: '/run_id',
     detail: 'is taken; make a new UUID v7, or leave it out and Mason chooses one',
-  }
-  throw new MasonError('invalid_request', `${error.pointer}: ${error.detail}`, {
-    detail: { errors: [error] },
   })
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../infra/database/database.ts'
 import { readableJson } from '../../infra/database/pagination.ts'
-import { MasonError } from '../../state/errors.ts'
+import { createFieldsError } from '../../state/resource-schema.ts'
 import { extractWords } from '../../state/text/words.ts'
 
 /** Different words of a prompt and of an answer that are searched, each. */
@@ -31,10 +31,7 @@ const maxSearchWords = 20
 export const hashSearch = (businessId: string, text: string): string[] => {
   const words = hashWords(businessId, [text]).slice(0, maxSearchWords)
   if (words.length > 0) return words
-  const error = { pointer: '/q', detail: 'has no word that is searched for; give a longer one' }
-  throw new MasonError('invalid_request', `${error.pointer}: ${error.detail}`, {
-    detail: { errors: [error] },
-  })
+  throw createFieldsError({ pointer: '/q', detail: 'has no word that is searched for; give a longer one' })
 }
 
 type UnreadRow = { tenant: string; run_id: string; prompt: string | null; answer: string | null }

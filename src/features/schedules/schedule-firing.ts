@@ -1,11 +1,11 @@
 import { passesSoon } from '../../accounts/budget-checks.ts'
 import type { Admission } from '../../engine/runs/admission.ts'
 import type { Database } from '../../infra/database/database.ts'
-import { findNextTime, listPlannedTimes } from '../../infra/lib/planned-times.ts'
 import { isMasonError, toMasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { cutText } from '../../state/text/cut-text.ts'
+import { findNextTime, listPlannedTimes } from './planned-times.ts'
 import type { ScheduledRequest, ScheduleError, ScheduleView } from './schedule-schemas.ts'
 
 /** How many schedules one pass fires together. */

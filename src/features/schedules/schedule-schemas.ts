@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { findCronError, isTimeZone } from '../../infra/lib/planned-times.ts'
 import { labelSchema, toChangeSchema, truncatedSchema } from '../../state/resource-schema.ts'
 import { businessIdSchema, runRequestSchema } from '../../state/run-request.ts'
+import { findCronError, isTimeZone } from './planned-times.ts'
 
 /** Bodies and views of the admin API for schedules: docs/contract.md, section 7. */
 

@@ -1,6 +1,5 @@
 import { ofBusiness } from '../../accounts/businesses.ts'
 import { queryOne } from '../../infra/database/database.ts'
-import { findNextTime } from '../../infra/lib/planned-times.ts'
 import type { ResourceKind, ResourceRow } from '../../infra/resources/resource-store.ts'
 import { businessQuery } from '../../routes/parameters.ts'
 import { toMasonError } from '../../state/errors.ts'
@@ -9,6 +8,7 @@ import { createFieldsError, type FieldError } from '../../state/resource-schema.
 import { admittedRunSchema } from '../../state/run-view.ts'
 import { type RunSubmission, runSubmissionRef } from '../core.ref.ts'
 import { defineResource } from '../define-resource.ts'
+import { findNextTime } from './planned-times.ts'
 import {
   type ScheduleChange,
   type ScheduledRequest,

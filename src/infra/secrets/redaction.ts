@@ -40,15 +40,6 @@ export const isPublicHeader = (name: string): boolean => {
   return publicHeaderNames.has(lower) || publicHeaderPrefixes.some((prefix) => lower.startsWith(prefix))
 }
 
-/** Headers with all names and with the values of public headers only, without known secrets. */
-export const redactHeaders = (
-  headers: Iterable<readonly [string, string]>,
-  scrubber: Pick<Scrubber, 'text'>,
-): Record<string, string> =>
-  Object.fromEntries(
-    [...headers].map(([name, value]) => [name, isPublicHeader(name) ? scrubber.text(value) : redacted]),
-  )
-
 /** A URL without user, password, fragment and the values of its query. */
 export const redactUrl = (url: string, scrubber: Pick<Scrubber, 'text'>): string => {
   if (!URL.canParse(url)) return redacted

@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { createHash } from 'node:crypto'
 import {
   type Link,
   ROOT_CONTEXT,
@@ -20,6 +19,7 @@ import { NodeTracerProvider, RandomIdGenerator, type SpanProcessor } from '@open
 import { MasonError } from '../../state/errors.ts'
 import type { Tracer } from '../../state/ports/tracer.ts'
 import { RunStoppedError } from '../../state/run-stop.ts'
+import { sha256 } from '../lib/ids.ts'
 import * as names from './span-names.ts'
 
 /** The code of a MasonError, else the class of the error; never its message. */
@@ -174,7 +174,7 @@ const runIdPattern = /^run_([0-9a-f]{32})$/
  * are the trace id, and a hash of it is the span id.
  */
 export const toRootSpanIds = (runId: string): SpanIds => {
-  const digest = createHash('sha256').update(runId).digest('hex')
+  const digest = sha256(runId)
   return { traceId: runIdPattern.exec(runId)?.[1] ?? digest.slice(32), spanId: digest.slice(0, 16) }
 }
 

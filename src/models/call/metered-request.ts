@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { sha256 } from '../../infra/lib/ids.ts'
 import type { VisitNote } from '../../infra/telemetry/visit-scope.ts'
+import { unlessAborted } from '../../state/deadline.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
 import type { ModelHealth } from '../health/model-health.ts'
@@ -207,20 +209,11 @@ const reserve = async (
 ): Promise<ReservationResult> => {
   signal.throwIfAborted()
   const reserved = meter.reserve(reservation)
-  let onAbort = (): void => {}
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason)
-    signal.addEventListener('abort', onAbort)
-  })
-  try {
-    return await Promise.race([reserved, aborted])
-  } catch (error) {
+  return unlessAborted(reserved, signal).catch((error: unknown) => {
     const release = ({ granted }: ReservationResult) => granted && meter.settle(reservation, nothingSent)
     reserved.then(release).catch(() => {})
     throw error
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
+  })
 }
 
 /** The outcome of a request that was sent, with its usage and its duration in milliseconds. */
@@ -328,9 +321,7 @@ export const pollMeteredJob = async (
   if ('againInMs' in sent) return sent
   if (!sent.ok) return { ...sent, error: redactError(sent.error, key, services) }
   const { usage } = sent.result
-  const hash = createHash('sha256')
-    .update(JSON.stringify([model.endpoint.id, jobId]))
-    .digest('hex')
+  const hash = sha256(JSON.stringify([model.endpoint.id, jobId]))
   if (usage !== null)
     meter.settle(
       { ...toReservation(request, startedAtMs, readVisit?.()), request_id: `req_job_${hash.slice(0, 24)}` },

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { sha256 } from '../../infra/lib/ids.ts'
 import {
   type CanonicalMessage,
   type CanonicalRequest,
@@ -33,8 +33,7 @@ const withPlainIds = (ask: CanonicalRequest): CanonicalRequest => {
     const known = ids.get(id)
     if (known !== undefined) return known
     let plain = id
-    for (let n = 0; !plainId.test(plain) || taken.has(plain); n++)
-      plain = createHash('sha256').update(`${id} ${n}`).digest('hex').slice(0, 9)
+    for (let n = 0; !plainId.test(plain) || taken.has(plain); n++) plain = sha256(`${id} ${n}`).slice(0, 9)
     ids.set(id, plain)
     taken.add(plain)
     return plain

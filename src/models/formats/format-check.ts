@@ -1,6 +1,7 @@
 import { isJsonObject, parseJsonOrText } from '../../infra/lib/json-text.ts'
 import { toErrorMessage } from '../../state/errors.ts'
 import { type FieldError, toPointer } from '../../state/resource-schema.ts'
+import { cutText } from '../../state/text/cut-text.ts'
 import { compileExpression, JmesPathError } from '../expressions/expression.ts'
 import type { CanonicalResult } from '../ports/model-ports.ts'
 import type { FormatInput, FormatPaths, FormatSample } from '../schemas/response-format.ts'
@@ -17,10 +18,7 @@ const toParts = (result: CanonicalResult): Record<string, unknown> => ({
   status: result.job?.status ?? null,
 })
 
-const toExcerpt = (value: unknown): string => {
-  const text = JSON.stringify(value) ?? 'nothing'
-  return text.length > 200 ? `${text.slice(0, 199)}…` : text
-}
+const toExcerpt = (value: unknown): string => cutText(JSON.stringify(value) ?? 'nothing', 200)
 
 /** Differences from the expected value. Members that are not named may have any value; lists must have the same length. */
 const findDifferences = (expected: unknown, actual: unknown, pointer: string): FieldError[] => {

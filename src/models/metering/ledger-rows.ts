@@ -51,6 +51,12 @@ export const dropOldSpending = async (sql: Sql): Promise<void> => {
   )
 }
 
+/**
+ * The business id of probes by admins in the ledger. No business can have it: ids begin with a letter or digit. See
+ * docs/decisions/0016.
+ */
+export const adminProbeBusinessId = '_admin'
+
 /** ISO 4217's code for no currency: the model had no prices. */
 export const noCurrency = 'XXX'
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { sha256 } from '../../infra/lib/ids.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { toChatRequestBody } from '../chat/chat-request.ts'
 import type { CanonicalRequest, ContentPart, ModelEntry } from '../ports/model-ports.ts'
@@ -55,9 +55,7 @@ const toPart = (part: ContentPart): Json => {
 
 /** Call ids that every vendor accepts, so that calls of one vendor can be sent to another. */
 const toVendorCallId = (id: string): string =>
-  /^[\w-]{1,64}$/.test(id)
-    ? id
-    : `${id.replaceAll(/[^\w-]/g, '_').slice(0, 40)}_${createHash('sha256').update(id).digest('hex').slice(0, 12)}`
+  /^[\w-]{1,64}$/.test(id) ? id : `${id.replaceAll(/[^\w-]/g, '_').slice(0, 40)}_${sha256(id).slice(0, 12)}`
 
 /** Empty texts are left out: some vendors refuse them. */
 const toContent = (

@@ -1,6 +1,7 @@
 import { isJsonObject } from '../../infra/lib/json-text.ts'
 import { toErrorMessage } from '../../state/errors.ts'
 import type { Json } from '../../state/runtime-state.ts'
+import { cutText } from '../../state/text/cut-text.ts'
 import { isStrictSchema } from '../chat/strict-schema.ts'
 import {
   type CompiledExpression,
@@ -78,7 +79,7 @@ const compileValuePart = (
   source: string,
   { fields: allowed }: TemplateTextRules,
 ): { expression: CompiledExpression; fields: Set<string> } => {
-  const excerpt = source.length > 100 ? `${source.slice(0, 99)}…` : source
+  const excerpt = cutText(source, 100)
   if (source === '') throw new TemplateTextError('{{}} has no expression')
   if (source.length > 4000) throw new TemplateTextError(`{{${excerpt}}} is longer than 4000 characters`)
   try {

@@ -1,7 +1,7 @@
 import type { Message } from '@a2a-js/sdk'
 import { checkUrl } from '../../../infra/egress/urls.ts'
 import { sha256 } from '../../../infra/lib/ids.ts'
-import { isJsonObject } from '../../../infra/lib/json-text.ts'
+import { isJsonObject, parseJsonOrText } from '../../../infra/lib/json-text.ts'
 import { toFieldErrors } from '../../../state/resource-schema.ts'
 import { type RunRequest, runRequestSchema } from '../../../state/run-request.ts'
 import type { RunView } from '../../../state/run-view.ts'
@@ -181,9 +181,5 @@ export const toAnswer = (message: Message, { schema }: NonNullable<RunView['inpu
   const text = readTexts(message)
   if (schema.type === 'object' && Object.keys(data).length > 0) return data
   if (schema.type === undefined || schema.type === 'string') return text
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  return parseJsonOrText(text) as Json
 }

@@ -1,15 +1,8 @@
 import { z } from 'zod'
-import { momentSchema } from '../../state/moments.ts'
+import { momentSchema } from '../../routes/parameters.ts'
 import { businessIdSchema, idSchema } from '../../state/run-request.ts'
-import type { Page } from '../../state/run-view.ts'
 
 /** The usage and cost of model calls in the ledger. See docs/contract.md. */
-
-/**
- * The business id of probes by admins in the ledger. No business can have it: ids begin with a letter or digit. See
- * docs/decisions/0016.
- */
-export const adminProbeBusinessId = '_admin'
 
 /** What a report can be grouped by. */
 export const usageDimensions = [
@@ -106,7 +99,3 @@ export const usageGroupSchema = z.strictObject({
 export type UsageFilter = z.infer<typeof usageFilterSchema>
 /** One group of a usage report. */
 export type UsageGroup = z.infer<typeof usageGroupSchema>
-/** Reports on the ledger for admins. Throws `invalid_request`. */
-export type UsageReports = {
-  report(filter: UsageFilter & { limit: number; cursor?: string | undefined }): Promise<Page<UsageGroup>>
-}

@@ -7,19 +7,13 @@ import {
   writeCursor,
 } from '../../infra/database/pagination.ts'
 import { toMoney } from '../../infra/lib/money.ts'
-import { toSpanEnd, toSpanStart } from '../../state/moments.ts'
+import { adminProbeBusinessId, noCurrency } from '../../models/metering/ledger-rows.ts'
+import type { MeteredUsage } from '../../models/ports/model-ports.ts'
+import { readSpan } from '../../routes/parameters.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { createPlainTextSchema } from '../../state/resource-schema.ts'
 import type { Page } from '../../state/run-view.ts'
-import type { MeteredUsage } from '../ports/model-ports.ts'
-import {
-  adminProbeBusinessId,
-  readDimensions,
-  type UsageDimension,
-  type UsageGroup,
-  type UsageReports,
-} from '../schemas/usage-report.ts'
-import { noCurrency } from './ledger-rows.ts'
+import { readDimensions, type UsageDimension, type UsageFilter, type UsageGroup } from './usage-schemas.ts'
 
 /** The key of a group, in the order of pages: '' where it is not grouped by the dimension, or has no value. */
 type GroupKey = [
@@ -80,10 +74,10 @@ const statement = limitPageSql(groupsSql, '$limit')
 
 const cursorSchema = z.strictObject({ by: z.string(), after: z.array(createPlainTextSchema(300)).length(11) })
 
-/** Sums of the ledger, a page of groups at a time. */
+/** Sums of the ledger, a page of groups at a time. Throws `invalid_request`. */
 export const createUsageReport =
-  (database: Sql): UsageReports['report'] =>
-  async (filter): Promise<Page<UsageGroup>> => {
+  (database: Sql) =>
+  async (filter: UsageFilter & { limit: number; cursor?: string | undefined }): Promise<Page<UsageGroup>> => {
     const dimensions = readDimensions(filter.group_by)
     const by = dimensions.toSorted().join(',')
     // a cursor is valid for the same groups only
@@ -91,10 +85,11 @@ export const createUsageReport =
       cursorSchema.refine((cursor) => cursor.by === by),
       filter.cursor,
     )
+    const { from = null, to = null } = readSpan(filter)
     const { rows } = await database.query<Row & PageRow>(statement, {
       by,
-      from: filter.from === undefined ? null : toSpanStart(filter.from),
-      to: filter.to === undefined ? null : toSpanEnd(filter.to),
+      from,
+      to,
       business_id: filter.business_id ?? null,
       user_id: filter.user_id ?? null,
       vendor_id: filter.vendor_id ?? null,

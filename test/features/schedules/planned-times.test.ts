@@ -4,7 +4,7 @@ import {
   findNextTime,
   isTimeZone,
   listPlannedTimes,
-} from '../../../src/infra/lib/planned-times.ts'
+} from '../../../src/features/schedules/planned-times.ts'
 
 const after = (cron: string, time_zone: string, from: string, count: number): (string | null)[] => {
   const times: (string | null)[] = []
