@@ -1,6 +1,6 @@
 import type { Json } from '../../state/runtime-state.ts'
 import type { TextLanguage } from '../../state/text/text-language.ts'
-import type { Aggregate, Query } from './sql-question.ts'
+import { type Aggregate, mostShown, type Query } from './sql-question.ts'
 import type { Row, Rows } from './tables.ts'
 
 /** Results of query_table in sentences of both languages. */
@@ -34,7 +34,7 @@ export const describeRows = (query: Query, found: Rows, file: string, language: 
   const what = isCount && (kind === 'groups' || measure === '') ? say('rows', '行') : measure
   const label = labels[language][aggregate].replace('$', () => what)
   const [first] = found
-  const rows = found.slice(0, query.shown)
+  const rows = found.slice(0, mostShown)
   const cut = rows.length < found.length ? say(', only the first of more', '，只是其中最前面的') : ''
   if (first === undefined || first.figure === '') {
     const text = say(`No rows of ${file} match${where}.`, `${file} 中没有符合条件的行${where}。`)
@@ -69,11 +69,8 @@ export const describeRows = (query: Query, found: Rows, file: string, language: 
       rank.most > 1
         ? `${head}${where} (${file}):${numbered.join('')}`
         : `${head}${where}: ${names.map((name) => `**${name}**`).join(', ')}, ${show(first.figure)} (${file})${list(lines.slice(0, 5))}`
-    return {
-      text,
-      value: names.slice(0, rank.most === 1 ? count : 1).join(', '),
-      rows: table.slice(0, count),
-    }
+    const value = rank.most > 1 ? (names[0] ?? '') : names.join(', ')
+    return { text, value, rows: table.slice(0, count) }
   }
   const names = Object.keys(first)
   const [name = ''] = names
@@ -87,10 +84,8 @@ export const describeRows = (query: Query, found: Rows, file: string, language: 
     return { text: `${name}: ${cells.join(', ')}${where} (${file})`, value: values, rows }
   }
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  const head = say(
-    `${rows.length} rows${where} (${file}${cut}):`,
-    `${rows.length} 行${where}（${file}${cut}）：`,
-  )
+  const from = `${where} (${file}${cut}):`
+  const head = say(`${rows.length} rows${from}`, `${rows.length} 行${from}`)
   const body = rows.map((row) => line(Object.values(row)))
   return { text: [head, line(names), line(names.map(() => '---')), ...body].join('\n'), value: values, rows }
 }

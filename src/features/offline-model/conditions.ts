@@ -87,25 +87,30 @@ const comparisons: readonly (readonly [words: string, sign: string])[] = [
 ]
 const between = new RegExp(`\\bbetween\\s+${figure}\\s+and\\s+${figure}`, 'i')
 
-type Comparison = { words: string; limits: readonly (readonly [sign: string, number: string])[] }
-
-/** The first comparison of a question. */
-const findComparison = (question: string): Comparison | null => {
+/** The first comparison of a question, which may have two limits. */
+const findComparison = (question: string): (readonly [words: string, sign: string, number: string])[] => {
   const [range, from = '', to = ''] = between.exec(question) ?? []
   if (range)
-    return {
-      words: range,
-      limits: [
-        ['>=', from],
-        ['<=', to],
-      ],
-    }
+    return [
+      [range, '>=', from],
+      ['', '<=', to],
+    ]
   for (const [pattern, sign] of comparisons) {
     const [words, number = ''] = new RegExp(`(?:${pattern})\\s*${figure}`, 'i').exec(question) ?? []
-    if (words !== undefined) return { words, limits: [[sign, number]] }
+    if (words) return [[words, sign, number]]
   }
-  return null
+  return []
 }
+
+/** The column that a text names most surely. */
+export const bestColumn = (
+  text: string,
+  columns: readonly Column[],
+): { column: Column; score: number } | undefined =>
+  columns
+    .map((column) => ({ column, score: findName(text, column.name)?.score ?? 0 }))
+    .filter(({ score }) => score > 0)
+    .toSorted((a, b) => b.score - a.score)[0]
 
 /** What is measured, and what a row is worth. */
 export type Amounts = { measure: Compared | null; value: Compared | null }
@@ -122,20 +127,15 @@ const comparedColumn = (
 ): Compared | null => {
   if (/^\s*[单次笔条人家位种款名个]/u.test(after)) return null
   const amounts = columns.filter(isAmount)
-  const best = (text: string): { column: Column; score: number } | undefined =>
-    amounts
-      .map((column) => ({ column, score: findName(text, column.name)?.score ?? 0 }))
-      .filter(({ score }) => score > 0)
-      .toSorted((a, b) => b.score - a.score)[0]
-  const [unit = ''] = /^\s*件/.test(after) ? ['件数'] : (/^\s*([a-z]+)/i.exec(after)?.slice(1) ?? [])
-  const byUnit = best(unit)
+  const unit = /^\s*件/.test(after) ? '件数' : (/^\s*([a-z]+)/i.exec(after)?.[1] ?? '')
+  const byUnit = bestColumn(unit, amounts)
   if (byUnit) return byUnit.column
   const others = [table, ...columns.filter((column) => !isAmount(column)).map(({ name }) => name)]
   const begins = ({ value: one }: NamedValue): boolean => one.toLowerCase().startsWith(unit.toLowerCase())
   if (unit !== '' && (named.some(begins) || others.some((name) => findName(unit, name)))) return null
   const noun = /[a-z]+(?=\s*$)/i.exec(before)?.[0] ?? ''
   if (findName(noun, table)) return value
-  const byName = best(before + after)
+  const byName = bestColumn(before + after, amounts)
   return byName && byName.score > 1 ? byName.column : measure
 }
 
@@ -146,14 +146,14 @@ const comparisonConditions = (
   named: readonly NamedValue[],
   amounts: Amounts,
 ): Condition[] => {
-  const found = findComparison(question)
-  const column = found && comparedColumn(question.split(found.words), table, named, amounts)
+  const limits = findComparison(question)
+  const column = limits[0] && comparedColumn(question.split(limits[0][0]), table, named, amounts)
   if (!column) return []
-  return found.limits.map(([sign, number], at) => ({
+  return limits.map(([words, sign, number]) => ({
     sql: `${column.sql} ${sign} ${number.replaceAll(',', '')}`,
     says: `${column.name} ${sign} ${number}`,
     column: column.name,
-    words: at === 0 ? [found.words] : [],
+    words: [words],
   }))
 }
 

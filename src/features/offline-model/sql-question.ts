@@ -1,4 +1,4 @@
-import { type Condition, findConditions, type NamedValue, withoutWords } from './conditions.ts'
+import { bestColumn, type Condition, findConditions, type NamedValue, withoutWords } from './conditions.ts'
 import { type Column, isAmount, isId, isNumber, type Table } from './tables.ts'
 import { asks, findName, findUnusedWord, hasHan } from './words.ts'
 
@@ -14,15 +14,13 @@ export type Query = {
   group: string
   /** Of a ranking: its direction and how many of it are asked for. */
   rank: { direction: 'max' | 'min'; most: number } | null
-  /** How many rows or groups are shown; the query asks for one more. */
-  shown: number
   conditions: readonly Condition[]
 }
 
 type Columns = readonly Column[]
 
-const mostRows = 50
-const mostGroups = 20
+/** How many rows or groups are shown; a query asks for one more. */
+export const mostShown = 50
 
 const hanNumbers = '一二三四五六七八九十'
 const counted = `(?:\\d{1,2}|[${hanNumbers}])`
@@ -88,9 +86,8 @@ const toMeasure = (column: Column): Measure => ({ ...column, column, isRate: rat
 /** The amount that is named most surely; else that of money, else quantity times price; else the only one. */
 const findMeasure = (question: string, columns: Columns): Measure | null => {
   const amounts = columns.filter(isAmount)
-  const scored = amounts.map((column) => ({ column, score: findName(question, column.name)?.score ?? 0 }))
-  const [named] = scored.toSorted((a, b) => b.score - a.score)
-  if (named && named.score > 0) return toMeasure(named.column)
+  const named = bestColumn(question, amounts)
+  if (named) return toMeasure(named.column)
   const [money, quantity, price] = ['revenue', 'quantity', 'price'].map((word) =>
     amounts.find(({ name }) => findName(name, word)),
   )
@@ -147,7 +144,7 @@ export const readQuestion = (
   const top = readTop(rest)
   const where = conditions.map(({ sql }) => sql).join(' AND ')
   const from = `FROM ${table.sql}${where && ` WHERE ${where}`}`
-  const base = { measure: measure?.name ?? '', group: '', rank: null, shown: mostRows, conditions }
+  const base = { measure: measure?.name ?? '', group: '', rank: null, conditions }
   const byRow = conditions.find((one) => one.byRow !== undefined)?.byRow
 
   const expression = (aggregate: Aggregate): string => {
@@ -167,14 +164,10 @@ export const readQuestion = (
   }
   const groups = (by: Column, aggregate: Aggregate, rank: Query['rank']): Answer => {
     const order = by === period && !rank ? '1' : `2 ${rank?.direction === 'min' ? 'ASC' : 'DESC'}, 1`
-    const sql = `SELECT ${by.sql} AS "group", ${expression(aggregate)} AS figure, count(*) AS "rows" ${from} GROUP BY 1 ORDER BY ${order} LIMIT ${mostGroups + 1}`
+    const sql = `SELECT ${by.sql} AS "group", ${expression(aggregate)} AS figure, count(*) AS "rows" ${from} GROUP BY 1 ORDER BY ${order} LIMIT ${mostShown + 1}`
     const used = rank ? [rankWords, topPattern, asks[rank.direction]] : [groupWords]
     const names = [by.name, ...(aggregate === 'count' ? [] : measureNames)]
-    return unless(
-      { ...base, sql, kind: 'groups', aggregate, group: by.name, rank, shown: mostGroups },
-      names,
-      used,
-    )
+    return unless({ ...base, sql, kind: 'groups', aggregate, group: by.name, rank }, names, used)
   }
   const figure = (aggregate: Aggregate, select = expression(aggregate), name = base.measure): Answer => {
     const sql = `SELECT ${select} AS figure, count(*) AS "rows" ${from}`
@@ -185,19 +178,15 @@ export const readQuestion = (
       name ? [distinctWords] : [],
     )
   }
-  const rows = (select: string, names: readonly string[], used: readonly RegExp[]): Answer =>
-    unless(
-      { ...base, sql: `SELECT ${select} ${from} LIMIT ${mostRows + 1}`, kind: 'rows', aggregate: 'count' },
-      names,
-      used,
-    )
+  const rows = (select: string, names: readonly string[], used: readonly RegExp[], more = ''): Answer => {
+    const sql = `SELECT ${select} ${from}${more} LIMIT ${top ?? mostShown + 1}`
+    return unless({ ...base, sql, kind: 'rows', aggregate: 'count' }, names, used)
+  }
   /** The first rows by a column: as many as are asked for, else all that are equal. */
   const firstRows = (by: string, names: readonly string[]): Answer => {
-    const order = `ORDER BY ${by} ${direction === 'max' ? 'DESC' : 'ASC'} LIMIT ${top ?? mostRows + 1}`
-    const equal = `${where ? ' AND' : ' WHERE'} ${by} = (SELECT ${direction}(${by}) ${from})`
-    const sql = `SELECT * ${from}${top === null ? equal : ''} ${order}`
-    const used = [timeWords, topPattern, asks[direction ?? 'max']]
-    return unless({ ...base, sql, kind: 'rows', aggregate: 'count' }, names, used)
+    const equal = top ? '' : `${where ? ' AND' : ' WHERE'} ${by} = (SELECT ${direction}(${by}) ${from})`
+    const order = ` ORDER BY ${by} ${direction === 'max' ? 'DESC' : 'ASC'}`
+    return rows('*', names, [timeWords, topPattern, asks[direction ?? 'max']], equal + order)
   }
   const rowsOf: Column = { sql: '', name: table.sql, type: 'text' }
   const noun = columnAfter(rest, mostOfPattern, [...columns, rowsOf])

@@ -187,7 +187,7 @@ const traps: [question: string, right: string | null][] = [
   ['What is the latest order?', 'SO-1100'],
   ['Which region has the most orders?', '**South**, **West**, 16'],
   ['List all orders', 'only the first of more'],
-  ['Revenue by date', 'only the first of more'],
+  ['Revenue by date', '2025-01-24: 111.6'],
   ['How many orders were returned in the North and cancelled in the East?', null],
   [
     'How many orders were returned in the North and in the East?',
