@@ -23,7 +23,7 @@ const sprache = '(?:englisch|deutsch|französisch|spanisch|italienisch|chinesisc
 const audience = `(?:${word}-year-old|complete beginner|beginner|child|layman|five)`
 const phrases = [
   `as (?:an? )?${few}${layout}(?: (?:points|lists?|tables?))?`,
-  `in (?:an? (?:${word} )?(?:table|list)|bullets|bullet points|prose)`,
+  `in (?:an? (?:${word} )?(?:table|list)|(?:${count} )?(?:short )?(?:bullets|bullet points)|prose)`,
   `(?:use|using) (?:an? )?(?:${word} )?(?:bullets|bullet points|table|markdown)`,
   `(?:write|draft|compose)(?: me)? an? ${few}(?:letter|e-?mail|memo|essay|poem|haiku)`,
   `in (?:an? )?(?:${word} ){1,2}?(?:tone|style|manner|language)|in ${manner} (?:words|terms)`,
@@ -34,11 +34,11 @@ const phrases = [
   `(?:answer|reply|write|respond|talk) like an? ${word}`,
   `(?<=(?:explain|describe)[^.?!]{0,60} )(?:to|for) (?:an? )?${audience}s?|like i'?m (?:an? )?${audience}`,
   'briefly|concisely|politely|informally|formally',
-  `als (?:eine |ein )?${few}${gestalt}|in (?:einer ${few}${gestalt}|stichpunkten|stichworten)`,
+  `als (?:eine |ein )?${few}${gestalt}|in (?:einer ${few}${gestalt}|(?:${count} )?(?:kurzen )?(?:stichpunkten|stichworten))`,
   `(?:in|im|mit) (?:eine[mr] )?${word}(?:em|er|en) (?:ton|stil|sprache|worten)`,
   `(?:antworte|schreibe?)(?: mir| bitte)? auf ${sprache}`,
   `(?:antworte|schreibe?|erkläre?|sei)(?: es| mir| bitte)* (?:${weise}(?: und ${weise})?|wie eine? ${word})`,
-  `(?:kurze|knappe|förmliche|ausführliche) antwort|kurz und knapp|tabellarisch|${weise}(?= bitte)|förmlich|sachlich|höflich`,
+  `(?:kurze|knappe|förmliche|ausführliche) antwort|${weise} und ${weise}|tabellarisch|${weise}(?: (?:formuliert|geschrieben|gehalten)|(?= bitte))|förmlich|sachlich|höflich`,
 ].join('|')
 /** Of a question they may be what it asks about. */
 const requestPhrases = [
@@ -49,7 +49,7 @@ const requestPhrases = [
 const hanPhrases = [
   String.raw`(?<!常)(?:用|以|按|成)[^，。；、！？\s]{0,6}?(?:表格|列表|要点|JSON|CSV|语气|口吻|风格|句话|[英中法德日][文语](?!怎么|字|单词))(?:的?(?:形式|格式))?`,
   String.raw`语气[^，。；、！？\s]{2,4}|(?:用|不超过|少于)[一二两三四五六七八九十百\d]+个?字`,
-  '简[短洁单要]地?(?:回答|说明|介绍)|简[短洁]地|口语化|通俗易懂|分点',
+  '简[短洁单要]地?(?:回答|说明|介绍)|简[短洁]地|口语化|通俗易懂|分[一二两三四五六七八九十\\d]*点',
 ].join('|')
 const formsOfQuestions = new RegExp(String.raw`(?<!\p{L})(?:${phrases})(?!\p{L})|${hanPhrases}`, 'giu')
 const forms = new RegExp(String.raw`(?<!\p{L})(?:${phrases}|${requestPhrases})(?!\p{L})|${hanPhrases}`, 'giu')

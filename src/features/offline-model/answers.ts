@@ -1,6 +1,6 @@
 import type { Json } from '../../state/runtime-state.ts'
 import type { TextLanguage } from '../../state/text/text-language.ts'
-import type { Aggregate, Query } from './sql-question.ts'
+import { type Aggregate, mostShown, type Query } from './sql-question.ts'
 import type { Row, Rows } from './tables.ts'
 
 /** Results of query_table in sentences of both languages. */
@@ -25,7 +25,7 @@ const upper = (text: string): string => text.charAt(0).toUpperCase() + text.slic
 const lower = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
 
 /** The answer that the rows of a query give. */
-export const describeRows = (query: Query, rows: Rows, file: string, language: TextLanguage): Finding => {
+export const describeRows = (query: Query, found: Rows, file: string, language: TextLanguage): Finding => {
   const say = (en: string, zh: string): string => (language === 'zh' ? zh : en)
   const { kind, aggregate, measure, group, rank } = query
   const isCount = aggregate === 'count'
@@ -33,7 +33,9 @@ export const describeRows = (query: Query, rows: Rows, file: string, language: T
   const where = says.length === 0 ? '' : say(` where ${says.join(' and ')}`, `（${says.join('，')}）`)
   const what = isCount && (kind === 'groups' || measure === '') ? say('rows', '行') : measure
   const label = labels[language][aggregate].replace('$', () => what)
-  const [first] = rows
+  const [first] = found
+  const rows = found.slice(0, mostShown)
+  const cut = rows.length < found.length ? say(', only the first of more', '，只是其中最前面的') : ''
   if (first === undefined || first.figure === '') {
     const text = say(`No rows of ${file} match${where}.`, `${file} 中没有符合条件的行${where}。`)
     return { text, rows: [] }
@@ -51,19 +53,24 @@ export const describeRows = (query: Query, rows: Rows, file: string, language: T
     const list = (items: readonly string[]): string => items.map((line) => `\n- ${line}`).join('')
     if (rank === null) {
       const head = say(`${label} by ${group}`, `${label}，按 ${group}`)
-      return { text: `${head}${where} (${file}):${list(lines)}`, rows: table }
+      return { text: `${head}${where} (${file}${cut}):${list(lines)}`, rows: table }
     }
     const isMax = rank.direction === 'max'
     const head = say(
       `${upper(group)} with the ${isMax ? 'highest' : 'lowest'} ${lower(label)}`,
       `${label}最${isMax ? '高' : '低'}的 ${group}`,
     )
-    const numbered = lines.slice(0, rank.most).map((line, at) => `\n${at + 1}. ${line}`)
+    // what is equal to the last of them belongs to them
+    const last = rows[rank.most - 1]?.figure
+    const count = rows.findLastIndex(({ figure }) => figure === last) + 1 || rows.length
+    const numbered = lines.slice(0, count).map((line, at) => `\n${at + 1}. ${line}`)
+    const names = rows.slice(0, count).map((row) => row.group ?? '')
     const text =
       rank.most > 1
         ? `${head}${where} (${file}):${numbered.join('')}`
-        : `${head}${where}: **${first.group}**, ${show(first.figure)} (${file})${list(lines.slice(0, 5))}`
-    return { text, value: first.group ?? '', rows: table.slice(0, rank.most) }
+        : `${head}${where}: ${names.map((name) => `**${name}**`).join(', ')}, ${show(first.figure)} (${file})${list(lines.slice(0, 5))}`
+    const value = rank.most > 1 ? (names[0] ?? '') : names.join(', ')
+    return { text, value, rows: table.slice(0, count) }
   }
   const names = Object.keys(first)
   const [name = ''] = names
@@ -77,7 +84,8 @@ export const describeRows = (query: Query, rows: Rows, file: string, language: T
     return { text: `${name}: ${cells.join(', ')}${where} (${file})`, value: values, rows }
   }
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  const head = say(`${rows.length} rows${where} (${file}):`, `${rows.length} 行${where}（${file}）：`)
+  const from = `${where} (${file}${cut}):`
+  const head = say(`${rows.length} rows${from}`, `${rows.length} 行${from}`)
   const body = rows.map((row) => line(Object.values(row)))
   return { text: [head, line(names), line(names.map(() => '---')), ...body].join('\n'), value: values, rows }
 }

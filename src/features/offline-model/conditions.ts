@@ -1,8 +1,17 @@
 import { type Column, isAmount, isId, isNumber, literal, type Table } from './tables.ts'
 import { escapePattern, findName, hasHan, withTranslations, wordsForValue } from './words.ts'
 
-/** A condition of a question as SQL and as the answer says it; `words` are the texts of the question that it is made from. */
-export type Condition = { sql: string; says: string; column: string; words: readonly string[] }
+/**
+ * A condition of a question as SQL and as the answer says it; `words` are the texts of the question that it is made from. `byRow`: the word
+ * ("no", "and") that makes it one of rows alone: of a customer with several rows it says something else.
+ */
+export type Condition = {
+  sql: string
+  says: string
+  column: string
+  words: readonly string[]
+  byRow?: string
+}
 
 /** A value of a column that a question names. */
 export type NamedValue = { field: string; value: string }
@@ -24,6 +33,8 @@ export const valuesQuery = (question: string, { sql: table, columns }: Table): s
 }
 
 const negation = /(?:\b(?:not|isn't|aren't|no|except|without|excluding)\s+(?:\w+\s+)?|没有?|不是?|未|非)$/i
+/** What stands between values of which each will do; "returned in the North and cancelled in the East" says more. */
+const joiner = /^(?:[\s,，、/&]|\b(?:and|or|the|in|from|of|for)\b|以及|或者|[和或及与])*$/i
 const explicitPattern = /(?<![\p{L}_])([\p{L}_]+)\s*(?:==?|等于)\s*["“']?([\p{L}_][\p{L}\p{N}_-]*)/u
 
 /** "paid orders": the first column that has a value of the question; "status = paid" whether it has it or not. */
@@ -42,12 +53,19 @@ const valueConditions = (question: string, { columns }: Table, named: readonly N
     if (values.length === 0) return []
     for (const one of values) taken.add(one.toLowerCase())
     const words = values.flatMap((one) => wordsForValue(question, one))
-    const [not] = negation.exec(question.slice(0, question.indexOf(words[0] ?? ''))) ?? []
+    const places = words
+      .map((word) => ({ at: question.indexOf(word), end: question.indexOf(word) + word.length }))
+      .toSorted((a, b) => a.at - b.at)
+    const between = places.slice(1).map(({ at }, one) => question.slice(places[one]?.end, at))
+    if (!between.every((text) => joiner.test(text))) return []
+    const [and] = between.flatMap((text) => /\band\b|[和与及]/i.exec(text)?.[0] ?? [])
+    const [not] = negation.exec(question.slice(0, places[0]?.at)) ?? []
     return [
       {
         sql: `${sql} ${not ? 'NOT ' : ''}IN (${values.map(literal).join(', ')})`,
         says: `${name} ${not ? '≠' : '='} ${values.join(' / ')}`,
         column: name,
+        ...((not ?? and) && { byRow: (not ?? and ?? '').trim() }),
         words: [
           ...(field === name ? [explicit] : []),
           not ?? '',
@@ -69,44 +87,93 @@ const comparisons: readonly (readonly [words: string, sign: string])[] = [
 ]
 const between = new RegExp(`\\bbetween\\s+${figure}\\s+and\\s+${figure}`, 'i')
 
+/** The first comparison of a question, which may have two limits. */
+const findComparison = (question: string): (readonly [words: string, sign: string, number: string])[] => {
+  const [range, from = '', to = ''] = between.exec(question) ?? []
+  if (range)
+    return [
+      [range, '>=', from],
+      ['', '<=', to],
+    ]
+  for (const [pattern, sign] of comparisons) {
+    const [words, number = ''] = new RegExp(`(?:${pattern})\\s*${figure}`, 'i').exec(question) ?? []
+    if (words) return [[words, sign, number]]
+  }
+  return []
+}
+
+/** The column that a text names most surely. */
+export const bestColumn = (
+  text: string,
+  columns: readonly Column[],
+): { column: Column; score: number } | undefined =>
+  columns
+    .map((column) => ({ column, score: findName(text, column.name)?.score ?? 0 }))
+    .filter(({ score }) => score > 0)
+    .toSorted((a, b) => b.score - a.score)[0]
+
+/** What is measured, and what a row is worth. */
+export type Amounts = { measure: Compared | null; value: Compared | null }
+
+/**
+ * What a comparison is about. "15 units" names its column; "15 orders" and "15 customers" would have to be counted first: null. "Orders over
+ * 500" is about what an order is worth.
+ */
+const comparedColumn = (
+  [before = '', after = '']: readonly string[],
+  { sql: table, columns }: Table,
+  named: readonly NamedValue[],
+  { measure, value }: Amounts,
+): Compared | null => {
+  if (/^\s*[单次笔条人家位种款名个]/u.test(after)) return null
+  const amounts = columns.filter(isAmount)
+  const unit = /^\s*件/.test(after) ? '件数' : (/^\s*([a-z]+)/i.exec(after)?.[1] ?? '')
+  const byUnit = bestColumn(unit, amounts)
+  if (byUnit) return byUnit.column
+  const others = [table, ...columns.filter((column) => !isAmount(column)).map(({ name }) => name)]
+  const begins = ({ value: one }: NamedValue): boolean => one.toLowerCase().startsWith(unit.toLowerCase())
+  if (unit !== '' && (named.some(begins) || others.some((name) => findName(unit, name)))) return null
+  const noun = /[a-z]+(?=\s*$)/i.exec(before)?.[0] ?? ''
+  if (findName(noun, table)) return value
+  const byName = bestColumn(before + after, amounts)
+  return byName && byName.score > 1 ? byName.column : measure
+}
+
 /** "over 500" of the number column that is named, else of what the question measures. */
 const comparisonConditions = (
   question: string,
-  { columns }: Table,
-  measure: Compared | null,
+  table: Table,
+  named: readonly NamedValue[],
+  amounts: Amounts,
 ): Condition[] => {
-  const named = columns.find((one) => isAmount(one) && (findName(question, one.name)?.score ?? 0) > 1)
-  const column = named ?? measure
+  const limits = findComparison(question)
+  const column = limits[0] && comparedColumn(question.split(limits[0][0]), table, named, amounts)
   if (!column) return []
-  const condition = (sign: string, number: string, words: string): Condition => ({
+  return limits.map(([words, sign, number]) => ({
     sql: `${column.sql} ${sign} ${number.replaceAll(',', '')}`,
     says: `${column.name} ${sign} ${number}`,
     column: column.name,
     words: [words],
-  })
-  const [range, from = '', to = ''] = between.exec(question) ?? []
-  if (range) return [condition('>=', from, range), condition('<=', to, '')]
-  return comparisons
-    .flatMap(([pattern, sign]) => {
-      const match = new RegExp(`(?:${pattern})\\s*${figure}`, 'i').exec(question)
-      return match ? [condition(sign, match[1] ?? '', match[0])] : []
-    })
-    .slice(0, 1)
+  }))
 }
 
 const months = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ')
+const monthEnds = 'uary|ruary|ch|il|e|y|ust|t|tember|ober|ember'
 const day = '(\\d{4}-\\d{2}-\\d{2})'
-const daysPattern = new RegExp(`(?:\\b(?:between|from)\\s+)?${day}(?:\\s*(?:and|to|到|至)\\s*${day})?`)
+const daysPattern = new RegExp(
+  `(?:\\b(?:between\\s+${day}\\s*and|(?:from\\s+)?${day}\\s*to)|${day}\\s*[到至])\\s*${day}|(?<!\\b(?:between|from)\\s+)${day}(?!\\s*and\\s+\\d)`,
+)
 const yearMonthPattern = /(\d{4})(?:-|年)(\d{1,2})(?:月|\b)/
 const monthPattern = new RegExp(
-  `\\b(?:in|during|for|of)\\s+(${months.join('|')})[a-z]*\\b(?:,?\\s+(\\d{4}))?|(?<!\\d)(\\d{1,2})月`,
+  `\\b(?:in|during|for|of)\\s+(${months.join('|')})(?:${monthEnds})?\\b(?:,?\\s+(\\d{4}))?|(?<!\\d)(\\d{1,2})月`,
   'i',
 )
 const yearPattern = /\b(?:in|during|for)\s+(\d{4})\b|(\d{4})年/
 
 /** The days that a question speaks of, as SQL on an ISO date. */
 const daysIn = (question: string, sql: string): { sql: string; words: string } | null => {
-  const [days, from = '', to = from] = daysPattern.exec(question) ?? []
+  const [days, ...found] = daysPattern.exec(question) ?? []
+  const [from = '', to = from] = found.filter((one) => one !== undefined)
   if (days) return { sql: `substr(${sql}, 1, 10) BETWEEN '${from}' AND '${to}'`, words: days }
   const yearMonth = yearMonthPattern.exec(question)
   const named = monthPattern.exec(question)
@@ -138,9 +205,13 @@ export const findConditions = (
   question: string,
   table: Table,
   named: readonly NamedValue[],
-  measure: Compared | null,
+  amounts: Amounts,
 ): Condition[] => {
   const dates = dateConditions(question, table)
   const rest = withoutWords(question, dates)
-  return [...valueConditions(question, table, named), ...comparisonConditions(rest, table, measure), ...dates]
+  return [
+    ...valueConditions(question, table, named),
+    ...comparisonConditions(rest, table, named, amounts),
+    ...dates,
+  ]
 }

@@ -7,7 +7,7 @@ import { readArithmetic } from './arithmetic.ts'
 import { valuesQuery } from './conditions.ts'
 import { isAboutUser, isTelling, recallFact } from './facts.ts'
 import { readForm, toDraft } from './output.ts'
-import { splitQuestions } from './questions.ts'
+import { isSameSentence, splitQuestions } from './questions.ts'
 import {
   isFailure,
   type OfflineReply,
@@ -30,6 +30,9 @@ import { asksFigure, helpText } from './words.ts'
  */
 type Work = Generator<ToolUse[], Finding | null, string[]>
 
+/** A question, with the one before it in its sentence. */
+type Question = { question: string; before: string }
+
 const mostFiles = 4
 
 /** Tables that a question names, else all: those that do not know its words refuse it. */
@@ -43,13 +46,13 @@ const listColumns = ({ columns }: Table): string => columns.map(({ name }) => na
 const query = (sql: string): ToolUse => useTool('query_table', { sql })
 
 /** Looks up which values of the table the question names, then queries what it asks for. */
-function* askTable(question: string, language: TextLanguage, table: Table): Work {
+function* askTable({ question, before }: Question, language: TextLanguage, table: Table): Work {
   const failure = (result: string): Finding => ({ text: `${table.file}: ${result}` })
-  const values = valuesQuery(question, table)
+  const values = valuesQuery(`${before} ${question}`.trim(), table)
   const [found = ''] = values ? yield [query(values)] : ['No rows.']
   if (isFailure(found)) return failure(found)
   const named = (readRows(found) ?? []).map(({ field = '', value = '' }) => ({ field, value }))
-  const asked = readQuestion(question, table, named)
+  const asked = readQuestion(question, table, named, before)
   if (asked === null) return null
   if ('unused' in asked)
     return { text: say[language].refuse(asked.unused, listColumns(table)), isRefused: true }
@@ -91,7 +94,7 @@ const say = {
 
 /** The ways to answer a question, in the order in which they are tried. */
 function* answerQuestion(
-  question: string,
+  { question, before }: Question,
   language: TextLanguage,
   files: FileContent,
   request: OfflineRequest,
@@ -103,7 +106,7 @@ function* answerQuestion(
   const tables = chooseTables(question, files.tables)
   const answers: Finding[] = []
   for (const table of tables) {
-    const answer = yield* askTable(question, language, table)
+    const answer = yield* askTable({ question, before }, language, table)
     if (answer) answers.push(answer)
   }
   const [first, ...others] = answers.filter(({ isRefused }) => !isRefused)
@@ -159,7 +162,11 @@ export const plan = (request: OfflineRequest): OfflineReply => {
   const known = resultsOf(request)
   const resultOf: ResultOf = (call) =>
     offered.has(call.name) ? known(call) : `Error: the tool ${call.name} is not offered`
-  const steps = questions.map((one) => advance(answerQuestion(one, language, files, request), resultOf))
+  const steps = questions.map((question, at) => {
+    const last = pieces.length === 0 ? (questions[at - 1] ?? '') : ''
+    const before = last && isSameSentence(prompt, last, question) ? last : ''
+    return advance(answerQuestion({ question, before }, language, files, request), resultOf)
+  })
   const needed = steps.flatMap((step) => (Array.isArray(step) ? step : []))
   const calls = [...new Map(needed.map((call) => [call.arguments, call])).values()]
   const planned = partText(request, titles.plan)

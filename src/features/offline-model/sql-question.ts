@@ -1,4 +1,4 @@
-import { type Condition, findConditions, type NamedValue, withoutWords } from './conditions.ts'
+import { bestColumn, type Condition, findConditions, type NamedValue, withoutWords } from './conditions.ts'
 import { type Column, isAmount, isId, isNumber, type Table } from './tables.ts'
 import { asks, findName, findUnusedWord, hasHan } from './words.ts'
 
@@ -19,8 +19,8 @@ export type Query = {
 
 type Columns = readonly Column[]
 
-const mostRows = 50
-const mostGroups = 20
+/** How many rows or groups are shown; a query asks for one more. */
+export const mostShown = 50
 
 const hanNumbers = '一二三四五六七八九十'
 const counted = `(?:\\d{1,2}|[${hanNumbers}])`
@@ -51,6 +51,11 @@ const countPatterns: readonly RegExp[] = [
   /((?:多少|几)[个位名家种]?[\p{L}_]{0,4})/u,
 ]
 const mostOfPattern = [/\b(?:most|fewest|least)\s+([\p{L}_]+)/iu, /(\p{L}{2})最[多少]/u]
+/** "The largest order": which one it is. */
+const rowPattern =
+  /\b(?:highest|largest|biggest|greatest|lowest|smallest|cheapest)\s+([\p{L}_]+)(?!\s+(?:value|amount|size))/iu
+/** Without a noun behind it, it may be of rows, pieces or money. */
+const vagueMost = /\b(?:most|fewest|least)\b(?! (?:common|frequent|popular|expensive|recent))|最[多少]/i
 /** Words that a query uses beside those of `asks`. */
 const groupWords = /\b(?:by|per|each|every)\b|按照?|每个?/i
 const rankWords = /\b(?:common|frequent|popular)\b|常见/i
@@ -81,9 +86,8 @@ const toMeasure = (column: Column): Measure => ({ ...column, column, isRate: rat
 /** The amount that is named most surely; else that of money, else quantity times price; else the only one. */
 const findMeasure = (question: string, columns: Columns): Measure | null => {
   const amounts = columns.filter(isAmount)
-  const scored = amounts.map((column) => ({ column, score: findName(question, column.name)?.score ?? 0 }))
-  const [named] = scored.toSorted((a, b) => b.score - a.score)
-  if (named && named.score > 0) return toMeasure(named.column)
+  const named = bestColumn(question, amounts)
+  if (named) return toMeasure(named.column)
   const [money, quantity, price] = ['revenue', 'quantity', 'price'].map((word) =>
     amounts.find(({ name }) => findName(name, word)),
   )
@@ -112,11 +116,18 @@ export const readQuestion = (
   asked: string,
   table: Table,
   named: readonly NamedValue[],
+  before = '',
 ): Query | { unused: string } | null => {
   const { columns } = table
   const question = asked.replaceAll(table.file, ' ')
   const found = findMeasure(question, columns)
-  const conditions = findConditions(question, table, named, found)
+  const amounts = { measure: found, value: findMeasure('', columns) }
+  const conditions = findConditions(question, table, named, amounts)
+  // "How many orders did Ann place and how many were returned?": Ann's, or all?
+  const open = findConditions(before, table, named, amounts).find(
+    ({ column }) => !conditions.some((one) => one.column === column),
+  )
+  if (open) return { unused: open.words.find((word) => word.trim() !== '') ?? open.says }
   // values and limits say which rows, not which columns
   const rest = withoutWords(question, conditions)
 
@@ -134,6 +145,7 @@ export const readQuestion = (
   const where = conditions.map(({ sql }) => sql).join(' AND ')
   const from = `FROM ${table.sql}${where && ` WHERE ${where}`}`
   const base = { measure: measure?.name ?? '', group: '', rank: null, conditions }
+  const byRow = conditions.find((one) => one.byRow !== undefined)?.byRow
 
   const expression = (aggregate: Aggregate): string => {
     if (aggregate === 'count' || !measure) return 'count(*)'
@@ -152,7 +164,7 @@ export const readQuestion = (
   }
   const groups = (by: Column, aggregate: Aggregate, rank: Query['rank']): Answer => {
     const order = by === period && !rank ? '1' : `2 ${rank?.direction === 'min' ? 'ASC' : 'DESC'}, 1`
-    const sql = `SELECT ${by.sql} AS "group", ${expression(aggregate)} AS figure, count(*) AS "rows" ${from} GROUP BY 1 ORDER BY ${order} LIMIT ${mostGroups}`
+    const sql = `SELECT ${by.sql} AS "group", ${expression(aggregate)} AS figure, count(*) AS "rows" ${from} GROUP BY 1 ORDER BY ${order} LIMIT ${mostShown + 1}`
     const used = rank ? [rankWords, topPattern, asks[rank.direction]] : [groupWords]
     const names = [by.name, ...(aggregate === 'count' ? [] : measureNames)]
     return unless({ ...base, sql, kind: 'groups', aggregate, group: by.name, rank }, names, used)
@@ -166,18 +178,22 @@ export const readQuestion = (
       name ? [distinctWords] : [],
     )
   }
-  const rows = (
-    select: string,
-    names: readonly string[],
-    order = '',
-    used: readonly RegExp[] = [],
-  ): Answer => {
-    const sql = `SELECT ${select} ${from}${order} LIMIT ${direction ? (top ?? 1) : mostRows}`
+  const rows = (select: string, names: readonly string[], used: readonly RegExp[], more = ''): Answer => {
+    const sql = `SELECT ${select} ${from}${more} LIMIT ${top ?? mostShown + 1}`
     return unless({ ...base, sql, kind: 'rows', aggregate: 'count' }, names, used)
   }
+  /** The first rows by a column: as many as are asked for, else all that are equal. */
+  const firstRows = (by: string, names: readonly string[]): Answer => {
+    const equal = top ? '' : `${where ? ' AND' : ' WHERE'} ${by} = (SELECT ${direction}(${by}) ${from})`
+    const order = ` ORDER BY ${by} ${direction === 'max' ? 'DESC' : 'ASC'}`
+    return rows('*', names, [timeWords, topPattern, asks[direction ?? 'max']], equal + order)
+  }
+  const rowsOf: Column = { sql: '', name: table.sql, type: 'text' }
+  const noun = columnAfter(rest, mostOfPattern, [...columns, rowsOf])
+  const [vague] = vagueMost.exec(rest) ?? []
+  if (vague && !noun && measure && !measure.column && !findName(rest, 'revenue')) return { unused: vague }
 
   if (direction && ranked && (ranked === period || ranked !== grouped)) {
-    const noun = columnAfter(rest, mostOfPattern, [...columns, { sql: '', name: table.sql, type: 'text' }])
     const isCounted = isCount || (noun && !isAmount(noun)) || rankWords.test(rest)
     const most = { direction, most: top ?? 1 } as const
     if (isCounted || !measure) return groups(ranked, 'count', most)
@@ -188,18 +204,22 @@ export const readQuestion = (
     return groups(grouped, isAverage ? 'avg' : (direction ?? (measure.isRate ? 'avg' : 'sum')), null)
   }
   if (direction) {
-    const order = direction === 'max' ? 'DESC' : 'ASC'
     const date = columns.find(({ type }) => type === 'date')
-    const used = [timeWords, topPattern, asks[direction]]
-    if (date && timeWords.test(rest)) return rows('*', [date.name], ` ORDER BY ${date.sql} ${order}`, used)
+    if (date && timeWords.test(rest)) return firstRows(date.sql, [date.name])
     const id = columns.find(isId)
-    if (measure && (top || (id && findName(rest, id.name))))
-      return rows('*', [...measureNames, id?.name ?? ''], ` ORDER BY ${measure.sql} ${order}`, used)
+    const isRow = columnAfter(rest, [...rankPatterns, rowPattern], [rowsOf]) !== null
+    if (measure && (isRow || top || (id && findName(rest, id.name)))) {
+      // "the cheapest order" is not the one with the lowest price of a piece
+      const isNamed = measure.column && (findName(rest, measure.name)?.score ?? 0) > 1
+      const by = isRow && !isNamed ? (amounts.value ?? measure) : measure
+      return firstRows(by.sql, [...measureNames, by.column ? by.name : 'revenue', id?.name ?? ''])
+    }
     return measure && figure(isAverage ? 'avg' : direction)
   }
   if (isCount) {
     const isDistinct = counts?.type === 'text' && !isId(counts) && !findName(table.sql, counts.name)
     if (!isDistinct) return figure('count', 'count(*)', '')
+    if (byRow) return { unused: byRow }
     return figure('count', `count(DISTINCT ${counts.sql})`, counts.name)
   }
   if (isAverage) return measure && figure('avg')
@@ -208,7 +228,8 @@ export const readQuestion = (
   if (asks.list.test(rest) || (conditions.length > 0 && shown.length > 0)) {
     const one = columnAfter(rest, rankPatterns, names) ?? shown.find((column) => !isId(column))
     const isWhole = !one || /\b(?:orders|rows|records)\b/i.test(rest)
-    return rows(isWhole ? '*' : `DISTINCT ${one.sql}`, isWhole ? [] : [one.name], '', [asks.list])
+    if (!isWhole && byRow) return { unused: byRow }
+    return rows(isWhole ? '*' : `DISTINCT ${one.sql}`, isWhole ? [] : [one.name], [asks.list])
   }
   const isMeasured = measure?.column ? shown.includes(measure.column) : measure && findName(rest, 'revenue')
   if (isMeasured) return figure(measure?.isRate ? 'avg' : 'sum')

@@ -89,21 +89,23 @@ const translations = pairs(
   '退货 returned, 退了 returned, 退款 refunded, 完成 completed, 取消 cancelled, 发货 shipped, 付款 paid, 支付 paid, 北 north, 南 south, 东 east, 西 west',
 )
 
+/** What a question has translations for: 东西 is a thing, unless it stands for two regions. */
+const translated = (question: string): [word: string, english: string][] => {
+  const text = question.replaceAll(/东西(?![区部两])/g, ' ')
+  return [...translations].filter(([word]) => text.includes(word))
+}
+
 /** The question and, for a Chinese one, the English words that a table may have for it. */
 export const withTranslations = (question: string): string =>
-  [
-    question,
-    ...[...translations].flatMap(([word, english]) => (question.includes(word) ? english : [])),
-  ].join(' ')
+  [question, ...translated(question).map(([, english]) => english)].join(' ')
 
 /** The texts of a question that name a value, in its own words or translated. */
 export const wordsForValue = (question: string, value: string): string[] => {
   const at = question.toLowerCase().indexOf(value.toLowerCase())
-  const han = [...translations].flatMap(([word, english]) => (english === value.toLowerCase() ? word : []))
-  const translated = han
-    .filter((word) => question.includes(word))
-    .map((word) => (question.includes(`${word}区`) ? `${word}区` : word))
-  return at < 0 ? translated : [question.slice(at, at + value.length), ...translated]
+  const han = translated(question)
+    .filter(([, english]) => english === value.toLowerCase())
+    .map(([word]) => (question.includes(`${word}区`) ? `${word}区` : word))
+  return at < 0 ? han : [question.slice(at, at + value.length), ...han]
 }
 
 const setOf = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/).map(stem))
@@ -124,7 +126,9 @@ export const contentWords = (question: string): string[] => {
 
 /** Words of questions on tables that ask for nothing, and those that always do. */
 const plain = setOf('sell buy buy bought make made place s re row record entry data table column there')
-const operators = setOf('no not or than without except only')
+const operators = setOf('no not or than without except only each every it its they their')
+/** Signs of comparisons and shares. */
+const signs = /[%‰<>=≠≤≥±]/
 const plainHan = new RegExp(
   `${filler.source}|[个位名家款种条笔件单张把这那得表出到过谁哪买卖购下售]|销售|数据|记录`,
   'gu',
@@ -141,7 +145,10 @@ export const findUnusedWord = (
 ): string | null => {
   const han = names.flatMap((name) => [name, ...synonymsOf(name)]).filter(hasHan)
   const longest = han.toSorted((a, b) => b.length - a.length)
-  for (const word of wordsOf(patterns.reduce((text, pattern) => text.split(pattern).join(' '), question))) {
+  const rest = patterns.reduce((text, pattern) => text.split(pattern).join(' '), question)
+  const [sign] = signs.exec(rest) ?? []
+  if (sign) return sign
+  for (const word of wordsOf(rest)) {
     const isPlain = (common.has(stem(word)) || plain.has(stem(word))) && !operators.has(stem(word))
     if (isPlain || (!hasHan(word) && names.some((name) => findName(word, name)))) continue
     if (!hasHan(word)) return word

@@ -11,5 +11,8 @@ export const parseJsonOrText = (text: string): unknown => {
   }
 }
 
+/** Whether an id is the same after the database has kept it: it stores no U+0000, and of half a surrogate pair U+FFFD, so that two ids would be one. */
+export const isStorableId = (id: string): boolean => id.isWellFormed() && !/[\0\ufffd]/.test(id)
+
 /** A text as the database can read it out of JSON: U+FFFD in place of NUL and of half a surrogate pair. */
 export const toStoredText = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')

@@ -1,7 +1,7 @@
 import type { Message } from '@a2a-js/sdk'
 import { checkUrl } from '../../../infra/egress/urls.ts'
 import { sha256 } from '../../../infra/lib/ids.ts'
-import { isJsonObject, parseJsonOrText } from '../../../infra/lib/json-text.ts'
+import { isJsonObject, isStorableId, parseJsonOrText } from '../../../infra/lib/json-text.ts'
 import { toFieldErrors } from '../../../state/resource-schema.ts'
 import { type RunRequest, runRequestSchema } from '../../../state/run-request.ts'
 import type { RunView } from '../../../state/run-view.ts'
@@ -27,6 +27,8 @@ export const checkMessage = (params: unknown, version: keyof typeof contents): v
       if (field === 'messageId') throw malformed('message.messageId is required')
     } else if (typeof id !== 'string' || id.length > maxIdChars)
       throw malformed(`message.${field} must be a text of at most ${maxIdChars} characters`)
+    else if (!isStorableId(id))
+      throw malformed(`message.${field} has U+0000, U+FFFD or half a surrogate pair: send an id without it`)
   }
   const { parts, role } = message
   if (version === '1.0' && !roles.includes(role))
@@ -42,7 +44,11 @@ export const checkMessage = (params: unknown, version: keyof typeof contents): v
       throw malformed(
         `message.parts[${at}] has ${names.join(' and ') || 'no content'}; a part has exactly one of ${contents[version].join(', ')}`,
       )
-    const { text } = part as { text?: unknown }
+    const { text, raw, file } = part as { text?: unknown; raw?: unknown; file?: { bytes?: unknown } | null }
+    const bytes = raw ?? file?.bytes
+    // the decoder drops what is no base64; spaces go first, since a pattern over both takes the square of their number
+    if (bytes !== undefined && (typeof bytes !== 'string' || !/^[\w+/-]*={0,2}$/.test(bytes.replace(/\s+/g, ''))))
+      throw malformed(`message.parts[${at}] has bytes that are no base64`)
     // the SDK makes a text of a number
     if (text !== undefined && (typeof text !== 'string' || text.trim() === ''))
       throw malformed(`message.parts[${at}].text must be a text that is not blank`)

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { checkMessage } from '../../../src/features/a2a/server/messages.ts'
+
+const check =
+  (message: Record<string, unknown>, version: '1.0' | '0.3' = '1.0') =>
+  () =>
+    checkMessage(
+      { message: { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'hello' }], ...message } },
+      version,
+    )
+
+test.each(['messageId', 'contextId', 'taskId'])(
+  'an id that the database would keep as another is refused: %s',
+  (field) => {
+    for (const id of ['a\0', 'a\ufffd', 'a\ud800', '\udc00a'])
+      expect(check({ [field]: id })).toThrow(`message.${field} has U+0000, U+FFFD or half a surrogate pair`)
+    for (const id of ['a', 'a b/ü', '\u{1f600}']) expect(check({ [field]: id })).not.toThrow()
+  },
+)
+
+test('bytes that are no base64 are refused, in both versions', () => {
+  for (const bytes of ['!!!', 'aGVsbG8=x', 7, '%PDF-1.7']) {
+    expect(check({ parts: [{ raw: bytes }] })).toThrow('message.parts[0] has bytes that are no base64')
+    expect(check({ parts: [{ file: { bytes } }] }, '0.3')).toThrow('has bytes that are no base64')
+  }
+  for (const bytes of ['aGVsbG8=', 'aGVsbG8', 'aGVs\nbG8=', '_-8'])
+    expect(check({ parts: [{ raw: bytes }] })).not.toThrow()
+  expect(check({ parts: [{ file: { uri: 'https://example.com/a' } }] }, '0.3')).not.toThrow()
+})
+
+test('a text that is a number or blank is refused', () => {
+  for (const text of [5, ' \n', '', ['a'], null])
+    expect(check({ parts: [{ text }] })).toThrow('message.parts[0].text must be a text that is not blank')
+})
