@@ -32,12 +32,12 @@ const why =
   'The professional-grade machine makes the best espresso of the three, and can be returned for the longest time.\n' +
   'The other two cost less; the compact one fits into a small kitchen.'
 
-const toArguments = (name: string, result: string, asked: string): object => {
+const toArguments = (name: string, results: string, asked: string): object => {
   switch (name) {
     case 'create_intent_mandate':
       return { description: 'espresso coffee maker', requires_refundability: true }
     case 'choose_cart': {
-      const ids = /Cart ids, in this order: ([\w, ]+)/.exec(result)?.[1]?.split(', ') ?? []
+      const ids = /Cart ids, in this order: ([\w, ]+)/.exec(results)?.[1]?.split(', ') ?? []
       return { cart_ids: ids.reverse(), why }
     }
     case 'propose_open_mandate': {
@@ -58,8 +58,7 @@ const toArguments = (name: string, result: string, asked: string): object => {
 }
 
 /** What was bought, as the tools said it. */
-const sayBought = (talk: Talk): string => {
-  const said = talk.flatMap(({ role, content }) => (role === 'tool' ? (content ?? '') : [])).join('\n')
+const sayBought = (said: string): string => {
   const item = /(?:The user chose|has) (.+) \(cart /.exec(said)?.[1]
   const [, total, seller] = /Total: (.+)\. Sold by: (.+)\./.exec(said) ?? []
   return `I bought it: ${item} for ${total} from ${seller}. The receipt was checked.`
@@ -67,7 +66,9 @@ const sayBought = (talk: Talk): string => {
 
 const think = (talk: Talk) => {
   const called = talk.flatMap(({ tool_calls = [] }) => tool_calls.map((call) => call.function.name))
-  const result = talk.findLast(({ role }) => role === 'tool')?.content ?? ''
+  const results = talk.flatMap(({ role, content }) => (role === 'tool' ? (content ?? '') : []))
+  const result = results.at(-1) ?? ''
+  const all = results.join('\n')
   const last = called.at(-1)
   const asked = talk.flatMap(({ role, content }) => (role === 'user' ? (content ?? '') : [])).join(' ')
   const order = asked.includes('While I am away')
@@ -78,11 +79,15 @@ const think = (talk: Talk) => {
   if (last === order.at(-1)) {
     const isDone = /is succeeded|The user signed the/.exec(result)?.[0]
     if (isDone === undefined) return { content: `I did not buy it. ${result}` }
-    return { content: order.length === 1 ? 'I buy within these limits.' : sayBought(talk) }
+    return { content: order.length === 1 ? 'I buy within these limits.' : sayBought(all) }
   }
   if (/^Error/m.test(result)) return { content: `I could not buy it. ${result}` }
-  const name = order[last === undefined ? 0 : order.indexOf(last) + 1] ?? ''
-  return { name, args: toArguments(name, result, asked) }
+  if (last === 'create_intent_mandate' && !result.includes('The user confirmed it'))
+    return { content: `I bought nothing. You said: ${result}` }
+  // the user named none of the offers: they are asked again
+  const isMissed = last === 'choose_cart' && !result.includes('The user chose')
+  const name = order[last === undefined ? 0 : order.indexOf(last) + (isMissed ? 0 : 1)] ?? ''
+  return { name, args: toArguments(name, all, asked) }
 }
 
 export const startShopper = (): Promise<Listening> => startModel(think)

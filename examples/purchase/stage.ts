@@ -10,6 +10,8 @@ import { openTerminal, type Terminal } from '../../src/app/cli/terminal.ts'
 import { createClient } from '../../src/client/index.ts'
 import type { PaymentTrail } from '../../src/features/payments/ledger/payment-queries.ts'
 import type { Environment } from '../../src/infra/config/config.ts'
+import { isMasonError } from '../../src/state/errors.ts'
+import type { RunView } from '../../src/state/run-view.ts'
 import { startMason } from '../served-demo/processes.ts'
 
 /** What `npm run demo:pay` and `npm run demo:buy` share: Mason embedded, the phone of a user, questions and the trail. */
@@ -80,6 +82,7 @@ export type Stage = {
 }
 /** What the demo answers to a question itself. */
 type Answers = (schema: { format?: unknown }, options: readonly string[]) => string
+type Question = NonNullable<RunView['input_request']>
 type Facts = Record<string, unknown> & { limits?: { name: string; text: string }[] }
 
 /** Asks at the terminal; without one it says what it answers itself. */
@@ -93,6 +96,32 @@ const ask = async ({ out, canAsk }: Terminal, question: string, own: string): Pr
     return (await prompt.question(`${question} [${own}] `)).trim() || own
   } finally {
     prompt.close()
+  }
+}
+
+/** Asks the user until their answer is accepted: a question may take nothing but one of its options, which have numbers then. */
+const askUser = async (
+  terminal: Terminal,
+  { client }: Mason,
+  runId: string,
+  asked: Question,
+  own: string,
+) => {
+  const { id, schema, options = [], question } = asked
+  const listed =
+    schema.enum && terminal.canAsk ? options.map((one, at) => `\n${at + 1}. ${one}`).join('') : ''
+  const shown = listed ? `${question}${listed}\n` : question
+  for (;;) {
+    const text = await ask(terminal, `\n${shown}`, own)
+    const isTaken = await client.answer(runId, id, (listed && options[Number(text) - 1]) || text).then(
+      () => true,
+      (error: unknown) => {
+        if (!terminal.canAsk || !isMasonError(error, 'invalid_request')) throw error
+        terminal.out.write(`That is not one of the answers: ${error.message}\n`)
+        return false
+      },
+    )
+    if (isTaken) return
   }
 }
 
@@ -161,14 +190,8 @@ export const openStage = async (
           if (typeof data.result.payment_id === 'string') paymentId = data.result.payment_id
         }
         if (event === 'consent_required') await approve(terminal, mason, phone, data.payment_id)
-        if (event === 'input_required') {
-          out.write('\n')
-          await client.answer(
-            runId,
-            data.id,
-            await ask(terminal, data.question, answer(data.schema, data.options)),
-          )
-        }
+        if (event === 'input_required')
+          await askUser(terminal, mason, runId, data, answer(data.schema, data.options))
         if (event === 'done') out.write(`\n${colors.bold('mason')}    ${data.answer}\n`)
       }
       if (paymentId === '') return false

@@ -324,6 +324,11 @@ const toFilePart = ({ version, transport }: Kind, url: string): object => {
   }
 }
 
+const toBytesPart = ({ version, transport }: Kind, bytes: unknown): object => {
+  if (version === '1.0') return { raw: bytes }
+  return transport === 'JSONRPC' ? { kind: 'file', file: { bytes } } : { file: { fileWithBytes: bytes } }
+}
+
 /** Sends a message as it is on the wire; gives the status, and the code of the error in JSON-RPC. */
 const sendRaw = async (
   server: TestServer,
@@ -332,8 +337,9 @@ const sendRaw = async (
   token: string,
   message: Record<string, unknown>,
   headers: Record<string, string> = {},
+  configuration?: object,
 ) => {
-  const params = toWire(kind, message)
+  const params = { ...toWire(kind, message), ...(configuration && { configuration }) }
   const version = { 'a2a-version': kind.version, ...headers }
   const path = `/a2a/agents/${business}`
   if (kind.transport === 'HTTP+JSON') {
@@ -426,7 +432,22 @@ describe.each(kinds)('bad input of protocol $version by $transport', (kind) => {
       ['parts[0].text', { parts: toParts(kind, [{ text: 5 }]) }, 'malformed'],
       ['parts[1].text', { parts: [...parts, ...toParts(kind, [{ text: ' \n' }])] }, 'malformed'],
       ['there is no task', { taskId: 'sample-payment-task' }, 'notFound'],
+      ['base64', { parts: [...parts, toBytesPart(kind, '***')] }, 'malformed'],
+      ['base64', { parts: [...parts, toBytesPart(kind, 5)] }, 'malformed'],
+      ['no content', { parts: toParts(kind, [{ data: null }]) }, 'malformed'],
+      ['referenceTaskIds', { referenceTaskIds: { a: 1 } }, 'malformed'],
+      ['extensions', { extensions: [5] }, 'malformed'],
     ]
+    const file = { bytes: 'aGk=', uri: 'https://shop.example/x' }
+    const ofKinds: [reason: string, part: object][] = [
+      ['parts[0].kind', { kind: 'data', text: 'x' }],
+      ['parts[0].kind', { kind: 'text', data: { x: 1 } }],
+      ['parts[0].data', { kind: 'data', data: 5 }],
+      ['bytes and uri', { kind: 'file', file }],
+      ['bytes and uri', { kind: 'file', file: {} }],
+    ]
+    if (kind.version === '0.3' && kind.transport === 'JSONRPC')
+      refused.push(...ofKinds.map(([reason, part]) => [reason, { parts: [part] }, 'malformed'] as never))
     for (const host of ['127.0.0.1', '10.0.0.1', 'localhost', '[::1]', '169.254.169.254']) {
       const part = toFilePart(kind, `http://${host}/x`)
       refused.push([host.replace(/[[\]]/g, ''), { parts: [...parts, part] }, 'malformed'])
@@ -436,6 +457,12 @@ describe.each(kinds)('bad input of protocol $version by $transport', (kind) => {
       expect([reason, status], text).toEqual([reason, expected(error)])
       expect(text).toContain(reason)
     }
+    const short = { ...valid, messageId: randomUUID() }
+    const negative = await sendRaw(server, kind, shop, token, short, {}, { historyLength: -1 })
+    expect([negative.status, negative.text]).toEqual([
+      expected('malformed'),
+      expect.stringContaining('historyLength'),
+    ])
     const { status, text } = await send({}, { 'a2a-version': '9.1' })
     expect(status, text).toBe(expected('version'))
     const ofMerchant = await newToken(merchant)

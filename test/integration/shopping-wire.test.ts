@@ -122,6 +122,19 @@ describe('a mandate that does not conform', () => {
   )
 })
 
+test('a mandate in data that a client of 0.3 has wrapped is checked as it is read', async ({ send }) => {
+  const wrap = (value: object) => ({
+    ...{ messageId: randomUUID(), role: 'user', kind: 'message' },
+    parts: [{ kind: 'data', data: { value }, metadata: { data_part_compat: true } }],
+  })
+  const error = { code: -32602, message: expect.stringContaining('natural_language_description') }
+  expect(await send(wrap({ 'ap2.mandates.IntentMandate': {} }))).toMatchObject({ error })
+  const list = [{ 'ap2.mandates.IntentMandate': {} }]
+  expect(await send(wrap(list))).toMatchObject({ error: { message: expect.stringContaining('in a list') } })
+  const own = [{ data: { value: ['a'] }, kind: 'data', metadata: { data_part_compat: true } }]
+  expect((await send(wrap(['a']))).result.history[0].parts).toEqual(own)
+})
+
 test('null is absent, and the data of a message are in the history of its task as they were sent', async ({
   send,
 }) => {

@@ -4,33 +4,12 @@ import { defineTool } from '../../graph/definitions.ts'
 import { toPlainLine } from '../../state/text/plain-line.ts'
 import type { ReadonlyAction } from '../../state/turn.ts'
 import { agentErrorDraft } from './agent-replies.ts'
-import { findLatest, type ShownOffer } from './shopping-results.ts'
+import { findChosenOffer, toOption } from './chosen-offer.ts'
+import { findLatest } from './shopping-results.ts'
 import { listOffers } from './wording.ts'
 
 const expiresInMs = 24 * 60 * 60_000
 const maxWhyChars = 600
-
-const toOption = ({ label, total }: ShownOffer): string => `${label}, ${total.text}`
-
-/** Which offer an answer names: by its number in the list, its cart id or its name. */
-const findAnswer = (
-  answer: string,
-  shown: readonly ShownOffer[],
-  all: readonly ShownOffer[],
-): ShownOffer | undefined => {
-  const said = answer.trim()
-  const named = all.find(({ cart_id }) => cart_id === said)
-  const number = /^(?:#|no\.? ?|number )?(\d{1,2})\.?$/i.exec(said)?.[1]
-  const lower = said.toLowerCase()
-  const byName = shown.filter(
-    (offer) => offer.label.toLowerCase() === lower || toOption(offer).toLowerCase() === lower,
-  )
-  return (
-    named ??
-    (number === undefined ? undefined : shown[Number(number) - 1]) ??
-    (byName.length === 1 ? byName[0] : undefined)
-  )
-}
 
 /** What the user answered last time, where that was none of the offers. */
 const readUnknown = (actions: readonly ReadonlyAction[]): string | null => {
@@ -97,7 +76,7 @@ export default defineTool({
     if (reply.kind === 'expired')
       return context.checkpoint(agentErrorDraft('No item was chosen in time', 'no item was chosen in time.'))
     const answer = String(reply.answer)
-    const chosen = findAnswer(answer, shown, offers)
+    const chosen = findChosenOffer(answer, shown, offers)
     if (!chosen)
       return context.checkpoint({
         summary: 'The user named none of the offers',

@@ -52,9 +52,17 @@ export const listOffers = (offers: readonly ShownOffer[], now: Date, seller: str
 }
 
 const yes =
-  /^(?:y|yes|yep|yeah|sure|ok|okay|right|correct|proceed|go ahead|confirm(?:ed)?|please do|yes[, ]+(?:please|proceed|go ahead|that is right|that's right))$|^(?:是|是的|好|好的|对|行|可以|确认|继续)$/i
+  /^(?:y|yes|yep|yeah|sure|ok|okay|right|correct|proceed|go ahead|confirm(?:ed)?|please do|yes[, ]+(?:please|proceed|go ahead|that is right|that's right))$/i
+const hanWord =
+  '(?:是|是的|好|好的|好啊|嗯|对|对的|對|行|可以|可以的|没问题|沒問題|同意|确认|確認|确定|確定|继续|繼續|当然|當然)'
+const hanYes = new RegExp(`^${hanWord}(?:[, 、]{1,2}${hanWord})?吧?$`)
 
 /** Whether an answer says yes and nothing else. */
-export const isYes = (answer: unknown): boolean =>
-  answer === true ||
-  (typeof answer === 'string' && yes.test(answer.trim().replace(/(?<![.!。！])[.!。！]+$/, '')))
+export const isYes = (answer: unknown): boolean => {
+  if (typeof answer !== 'string') return answer === true
+  const said = answer
+    .normalize('NFKC')
+    .trim()
+    .replace(/(?<![.!。])[.!。]+$/, '')
+  return yes.test(said) || hanYes.test(said)
+}

@@ -13,6 +13,15 @@ test.each([
   'budget of about 200',
   'shoes up to 90, in red',
   '咖啡机，预算500元',
+  '预算五百元的咖啡机',
+  '咖啡机，三千块以内',
+  '500以内的咖啡机',
+  '不要超过一千二百',
+  '５００元左右',
+  '八百人民币的咖啡機',
+  'a maker under five hundred dollars',
+  'less than a hundred, in red',
+  'not more expensive than 100',
 ])('a price is found in "%s"', (text) => expect(findPrice(text)).not.toBeNull())
 
 test.each([
@@ -21,11 +30,17 @@ test.each([
   'size 42 running shoes, model 990',
   'holds up to 8 people',
   'a 2-in-1 laptop with 16 GB',
+  '一台两人用的咖啡机，15巴，1000瓦',
+  '不超过三千五百克，不超过30厘米',
+  '最多用十年的一块表，200ml以内',
+  'for less than a hundred people, one of five',
 ])('no price is found in "%s"', (text) => expect(findPrice(text)).toBeNull())
 
 test('an answer says yes only where it says nothing else', () => {
-  expect(['Yes', 'yes.', 'go ahead', '好的'].map(isYes)).toEqual([true, true, true, true])
-  expect(['yes but red', 'No', 'not yes', '', 1].map(isYes)).toEqual(Array(5).fill(false))
+  const agreed = ['Yes', 'yes.', 'go ahead', '好的', '好的，继续吧！', '没问题', '可以的。', '嗯']
+  expect(agreed.filter((answer) => !isYes(answer))).toEqual([])
+  const other = ['yes but red', 'No', 'not yes', '', 1, '不好', '好像不对', '不，继续', '可以换红色吗']
+  expect(other.filter(isYes)).toEqual([])
 })
 
 test('a time is relative and rounded', () => {

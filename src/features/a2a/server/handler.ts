@@ -230,6 +230,10 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
     return { tasks, nextPageToken: page.next_cursor ?? '', pageSize, totalSize }
   }
 
+  const checkHistoryLength = (length: number | undefined): void => {
+    if (length !== undefined && !(Number.isInteger(length) && length >= 0))
+      throw malformed('historyLength must be a whole number')
+  }
   const checkPush = async ({ id, url, token, authentication }: TaskPushNotificationConfig): Promise<void> => {
     if (id.length > 255 || token.length > 1000)
       throw malformed('id or token of the push configuration is too long')
@@ -263,6 +267,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
         throw new UnsupportedOperationError('this agent has no extended card')
       },
       async sendMessage({ message, configuration }) {
+        checkHistoryLength(configuration?.historyLength)
         const push = configuration?.taskPushNotificationConfig
         if (push) await checkPush(push)
         const run = await accept(message)
@@ -288,8 +293,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
         yield* follow(run, false)
       },
       async getTask({ id, historyLength }) {
-        if (historyLength !== undefined && !(Number.isInteger(historyLength) && historyLength >= 0))
-          throw malformed('historyLength must be a whole number')
+        checkHistoryLength(historyLength)
         return toOwnTask(await readOwn(id), historyLength)
       },
       async cancelTask({ id }) {

@@ -14,10 +14,44 @@ const maxParts = 100
 const roles: readonly unknown[] = ['ROLE_USER', 'ROLE_AGENT', 1, 2]
 const contents = { '1.0': ['text', 'raw', 'url', 'data'], '0.3': ['text', 'file', 'data'] } as const
 
-/**
- * Throws where a message, as it came, is not one thing in each of its parts: the SDK takes the first content of a part and
- * drops the others. `version` is that of the wire.
- */
+/** In either alphabet, also in lines. The SDK drops what is not of it. Spaces go first: one pattern for both takes the square of their number. */
+const isBase64 = (value: unknown): boolean =>
+  typeof value === 'string' && /^[\w+/-]*={0,2}$/.test(value.replace(/\s+/g, ''))
+
+/** What is wrong with the content of a part, by its name; null: nothing. */
+const findContentProblem = (name: string, value: unknown, version: keyof typeof contents): string | null => {
+  switch (name) {
+    case 'text':
+      // the SDK makes a text of a number
+      return typeof value === 'string' && value.trim() !== '' ? null : 'must be a text that is not blank'
+    case 'raw':
+      return isBase64(value) ? null : 'must be base64'
+    case 'data':
+      return version === '1.0' || isJsonObject(value) ? null : 'must be an object'
+    case 'file': {
+      const [source, ...others] = isJsonObject(value) ? ['bytes', 'uri'].filter((one) => one in value) : []
+      if (source === undefined || others.length > 0) return 'must have exactly one of bytes and uri'
+      const { bytes } = value as { bytes?: unknown }
+      return source === 'uri' || isBase64(bytes) ? null : 'must have base64 as its bytes'
+    }
+    default:
+      return null
+  }
+}
+
+/** What is wrong with a part, to follow its name; null: nothing. The SDK takes one content of a part and drops the others. */
+const findPartProblem = (part: unknown, version: keyof typeof contents): string | null => {
+  const fields = isJsonObject(part) ? part : {}
+  const [name, ...others] = contents[version].filter((one) => fields[one] != null)
+  if (name === undefined || others.length > 0)
+    return ` has ${[name, ...others].join(' and ') || 'no content'}; a part has exactly one of ${contents[version].join(', ')}`
+  const { kind = name } = fields
+  if (version === '0.3' && kind !== name) return `.kind must be "${name}", which is what the part has`
+  const problem = findContentProblem(name, fields[name], version)
+  return problem && `.${name} ${problem}`
+}
+
+/** Throws where a message is invalid as it came: the SDK reads more than the protocol allows. `version` is that of the wire. */
 export const checkMessage = (params: unknown, version: keyof typeof contents): void => {
   const { message } = (params ?? {}) as { message?: Record<string, unknown> | null }
   if (message === null || typeof message !== 'object') throw malformed('message is required')
@@ -30,6 +64,11 @@ export const checkMessage = (params: unknown, version: keyof typeof contents): v
     else if (!isStorableId(id))
       throw malformed(`message.${field} has U+0000, U+FFFD or half a surrogate pair: send an id without it`)
   }
+  for (const field of ['referenceTaskIds', 'extensions'] as const) {
+    const { [field]: list = [] } = message
+    if (!Array.isArray(list) || list.some((one) => typeof one !== 'string'))
+      throw malformed(`message.${field} must be a list of texts`)
+  }
   const { parts, role } = message
   if (version === '1.0' && !roles.includes(role))
     throw malformed('message.role must be ROLE_USER or ROLE_AGENT')
@@ -37,21 +76,8 @@ export const checkMessage = (params: unknown, version: keyof typeof contents): v
   if (parts.length > maxParts)
     throw malformed(`message.parts has ${parts.length} parts; send at most ${maxParts}`)
   for (const [at, part] of parts.entries()) {
-    const names = contents[version].filter(
-      (name) => (part as Record<string, unknown> | null)?.[name] !== undefined,
-    )
-    if (names.length !== 1)
-      throw malformed(
-        `message.parts[${at}] has ${names.join(' and ') || 'no content'}; a part has exactly one of ${contents[version].join(', ')}`,
-      )
-    const { text, raw, file } = part as { text?: unknown; raw?: unknown; file?: { bytes?: unknown } | null }
-    const bytes = raw ?? file?.bytes
-    // the decoder drops what is no base64; spaces go first, since a pattern over both takes the square of their number
-    if (bytes !== undefined && (typeof bytes !== 'string' || !/^[\w+/-]*={0,2}$/.test(bytes.replace(/\s+/g, ''))))
-      throw malformed(`message.parts[${at}] has bytes that are no base64`)
-    // the SDK makes a text of a number
-    if (text !== undefined && (typeof text !== 'string' || text.trim() === ''))
-      throw malformed(`message.parts[${at}].text must be a text that is not blank`)
+    const problem = findPartProblem(part, version)
+    if (problem !== null) throw malformed(`message.parts[${at}]${problem}`)
   }
 }
 

@@ -22,20 +22,23 @@ export const createNamedSchema = <Shape extends z.ZodRawShape>(
     decode: (value, { issues }) => {
       if (typeof value !== 'object' || value === null || Array.isArray(value)) return value as never
       const members = new Map<string, unknown>()
+      const writtenNames = new Map<string, string>()
       for (const [written, member] of Object.entries(readOldForm(value))) {
         if (member == null) continue
         const name = names.get(written) ?? written
         if (members.has(name) && !isSameJson(members.get(name), member)) {
+          const oldName = written === name ? (writtenNames.get(name) ?? written) : written
           const message = `has another value than ${name}, of which it is an older name: send ${name} alone`
           issues.push({
             code: 'custom',
             input: value,
-            path: [written],
+            path: [oldName],
             message,
             params: { code: 'conflicting_names' },
           })
         }
         members.set(name, member)
+        writtenNames.set(name, written)
       }
       return Object.fromEntries(members) as never
     },

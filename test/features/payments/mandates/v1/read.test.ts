@@ -204,6 +204,12 @@ describe('a mandate of AP2 0.1', () => {
     expect(findRefusal(intentMandateSchema, JSON.stringify(both))).toEqual([
       'conflicting_names required_refundability',
     ])
+    // the other way around: the message names both
+    const { requiresRefundability: _, ...rest } = intent
+    const later = { required_refundability: false, ...rest, requires_refundability: true }
+    expect(findRefusal(intentMandateSchema, JSON.stringify(later))).toEqual([
+      'conflicting_names required_refundability',
+    ])
     expect(
       findRefusal(intentMandateSchema, JSON.stringify({ ...intent, requires_refundability: true })),
     ).toEqual([])
