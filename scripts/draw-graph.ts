@@ -7,5 +7,5 @@ const parts = await loadAllParts()
 const pages = { 'README.md': withPicture, 'README.zh-CN.md': withPicture, 'docs/state-access.md': withAccess }
 for (const [name, fill] of Object.entries(pages)) {
   const path = new URL(`../${name}`, import.meta.url)
-  await writeFile(path, fill(await readFile(path, 'utf8'), parts))
+  await writeFile(path, await fill(await readFile(path, 'utf8'), parts))
 }
