@@ -30,8 +30,8 @@ export const replaceBetween = (text: string, name: string, content: string): str
 }
 
 /** A page with the picture of these parts. */
-export const withPicture = (page: string, parts: GraphParts): string =>
-  replaceBetween(page, 'graph', `\`\`\`mermaid\n${drawGraph(parts)}\n\`\`\``)
+export const withPicture = async (page: string, parts: GraphParts): Promise<string> =>
+  replaceBetween(page, 'graph', `\`\`\`mermaid\n${await drawGraph(parts)}\`\`\``)
 
 /** A page with the table of the fields that these parts read and write. */
 export const withAccess = (page: string, parts: GraphParts): string =>
@@ -51,6 +51,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   }
   for (const [name, fill] of Object.entries(pages)) {
     const path = new URL(`../${name}`, import.meta.url)
-    await writeFile(path, fill(await readFile(path, 'utf8'), parts))
+    await writeFile(path, await fill(await readFile(path, 'utf8'), parts))
   }
 }

@@ -6,9 +6,9 @@ import type { Services } from '../state/ports/services.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { findWaitEnd } from '../state/todos.ts'
 import { type ReadonlyAction, turnTodos } from '../state/turn.ts'
-import { createDefaultNext, listNextTargets } from './default-next.ts'
+import { createDefaultNext } from './default-next.ts'
 import type { AnyTool, GraphInfo } from './definitions.ts'
-import { describeParts } from './diagram.ts'
+import { describeParts, listRouterNodes } from './diagram.ts'
 import type { GraphParts } from './graph-parts.ts'
 import { findReachedCost, findReachedLimit } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
@@ -28,7 +28,7 @@ export type Graph = GraphInfo & {
   /** The same for graphs of the same nodes, tools, edges and fields; noted on every run. */
   version: string
   /** Its nodes and tools, where each leads, and a picture. */
-  describe(): ReturnType<typeof describeParts>
+  describe(): Promise<{ nodes: ReturnType<typeof describeParts>; mermaid: string }>
   /** A node to be visited next that this graph does not have: another version began the run. Null: it has them all. */
   missing(run: LiveRun): string | null
   /** Walks from where the run stands until nothing is left to do in this process. */
@@ -49,35 +49,26 @@ export const buildGraph = (parts: GraphParts, serviceNames: readonly string[]): 
   for (const part of [...parts.nodes, ...parts.tools])
     visits.set(part.name, tracedVisit(part, createVisit(part, info, nextOf)))
 
-  const onlyNext = new Map(
-    [...parts.nodes, ...parts.tools].flatMap((part) => {
-      const [only, ...others] = listNextTargets(part)
-      return typeof only === 'string' && others.length === 0 ? [[part.name, only]] : []
-    }),
-  )
-  const walkOn = createRouter<GraphRun>(
-    [...visits.keys()],
+  const router = createRouter<GraphRun>(
+    listRouterNodes(parts),
     async ({ run, services, signal }, { node, call }) => {
       const state = await visits.get(node)?.(run, call, services, signal)
       // a call that waits has no action: what comes next is not for it to say
       const isWaiting = call !== null && run.isCallWaiting(call)
       return state && !isWaiting ? findTargets(run, services, state, false) : []
     },
-    // the calls of a plan are joined after the last one; a plan of one call has nothing to join
-    ({ run }, from, to) =>
-      onlyNext.get(from.node) === to.node && (from.call === null || countCalls(run) === 1),
   )
 
   return {
     ...info,
     parts,
     version: hashParts(parts),
-    describe: () => describeParts(parts),
+    describe: async () => ({ nodes: describeParts(parts), mermaid: await router.draw() }),
     missing: (run) => findNextTargets(run.actions, true).find(({ node }) => !visits.has(node))?.node ?? null,
     async walk(walk) {
       const { run, services, signal } = walk
       const from = await unlessAborted(findTargets(run, services, run.state, true), signal)
-      await walkOn(walk, from, signal)
+      await router.walk(walk, from, signal)
     },
     async visit(name, { run, services, signal }, call = null) {
       await visits.get(name)?.(run, call, services, signal)
@@ -130,12 +121,6 @@ const findTargets = async (
       ? findWaitEnd(turnTodos(run.state), now)
       : readCallTime(last, now.getTime())
   return run.waitsUntil ? [] : targets
-}
-
-/** How many calls the latest plan of a run has. */
-const countCalls = ({ actions }: LiveRun): number => {
-  const plan = actions.findLast((action) => readPlannedCalls(action).length > 0)
-  return plan ? readPlannedCalls(plan).length : 0
 }
 
 /** When the calls of a plan may be made, where that is later than now. */

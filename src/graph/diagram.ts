@@ -1,44 +1,66 @@
+import { END } from '@langchain/langgraph/web'
 import { defaultNext, lastPrepareTool, listNextTargets } from './default-next.ts'
 import type { AnyNode, AnyTool, ToolKind } from './definitions.ts'
 import type { GraphParts } from './graph-parts.ts'
+import type { VisitTarget } from './route.ts'
+import { createRouter, type RouterNodes } from './router.ts'
 
-/** The graph for people, made of the definitions it is built from: never drawn by hand. */
+/** The graph for people and for LangGraph, made of the definitions it is built from: never drawn by hand. */
 
-/** A group of tools is one box: the picture stays the same when a tool is added. */
-const groups: Record<ToolKind, { id: string; title: string; label: string }> = {
-  prepare: { id: 'prepare_tools', title: 'prepare tools', label: 'those with work' },
-  call: { id: 'call_tools', title: 'call tools', label: 'calls' },
-  step: { id: 'step_tools', title: 'step tools', label: 'next step' },
-  output: { id: 'output_tools', title: 'output tools', label: 'finishes' },
+/** Tools of a kind are one node of LangGraph: the picture stays the same when a tool is added. */
+const toolNodes: Record<ToolKind, string> = {
+  prepare: 'prepare tools',
+  call: 'call tools',
+  step: 'step tools',
+  output: 'output tools',
 }
-const groupKinds = Object.keys(groups) as ToolKind[]
 
-/** A Mermaid flowchart: every node, one box for each kind of tools, and every edge that a definition allows. */
-export const drawGraph = (parts: GraphParts): string => {
-  const nodes = inVisitOrder(parts).filter((part) => part.kind === 'node')
-  const kinds = groupKinds.filter((kind) => toolsIn(parts, kind).length > 0)
-  const edges = [
-    ...nodes.flatMap((node) => nodeEdges(node, parts)),
-    ...kinds.flatMap((kind) =>
-      defaultNext[kind]
-        .filter((name) => parts.nodes.some((node) => node.name === name))
-        .map((name) => edge(groups[kind].id, toId(name))),
-    ),
-    ...parts.tools.flatMap(({ kinds: own, steps = [] }) =>
-      steps.length === 0 ? [] : own.map((kind) => edge(groups[kind].id, groups.step.id, groups.step.label)),
-    ),
-    ...(parts.tools.some(({ name }) => name === lastPrepareTool)
-      ? [edge(groups.prepare.id, groups.output.id, 'answers at once')]
+/** The nodes of LangGraph, with every edge that a definition allows. */
+export const listRouterNodes = (parts: GraphParts): RouterNodes => {
+  const tools = new Map(parts.tools.map((tool) => [tool.name, tool]))
+  const nodeOf = ({ node, call }: VisitTarget): string => {
+    const kinds = tools.get(node)?.kinds
+    if (!kinds) return toNodeName(node)
+    return toolNodes[kinds.find((kind) => isCallKind(kind) === (call !== null)) ?? kinds[0] ?? 'call']
+  }
+  const toNodes = (next: readonly (string | { tools: ToolKind })[]): string[] =>
+    next.map((one) => (typeof one === 'string' ? nodeOf({ node: one, call: null }) : toolNodes[one.tools]))
+  const toolEnds = (kind: ToolKind): string[] => [
+    ...toNodes(defaultNext[kind]),
+    ...(kind === 'prepare' && tools.has(lastPrepareTool) ? [toolNodes.output] : []),
+    ...(parts.tools.some(({ kinds, steps = [] }) => kinds.includes(kind) && steps.length > 0)
+      ? [toolNodes.step]
       : []),
   ]
-  return [
-    'flowchart TD',
-    `  start((" ")) --> ${toId('load-session')}`,
-    ...nodes.map(({ name }) => `  ${toId(name)}${name === 'end' ? '(((end)))' : `["${name}"]`}`),
-    ...kinds.map((kind) => `  ${groups[kind].id}(["${groups[kind].title}"])`),
-    ...[...new Set(edges)].map((line) => `  ${line}`),
-  ].join('\n')
+  const nodes = [
+    ...inVisitOrder(parts)
+      .filter((part) => part.kind === 'node')
+      .map((node) => ({
+        name: toNodeName(node.name),
+        ends: node.name === 'end' ? [END] : toNodes(listNextTargets(node)),
+      })),
+    ...(Object.keys(toolNodes) as ToolKind[])
+      .filter((kind) => parts.tools.some(({ kinds }) => kinds.includes(kind)))
+      .map((kind) => ({ name: toolNodes[kind], ends: toolEnds(kind) })),
+  ]
+  const known = new Set([END, ...nodes.map(({ name }) => name)])
+  return {
+    nodes: nodes.map(({ name, ends }) => ({
+      name,
+      ends: [...new Set(ends)].filter((one) => known.has(one)),
+    })),
+    nodeOf,
+  }
 }
+
+/** Mermaid reserves `end`. */
+const toNodeName = (name: string): string => (name === 'end' ? 'end of run' : name)
+
+const isCallKind = (kind: ToolKind): boolean => kind === 'call' || kind === 'step'
+
+/** The picture of a graph of these parts, as LangGraph draws it. */
+export const drawGraph = (parts: GraphParts): Promise<string> =>
+  createRouter(listRouterNodes(parts), async () => []).draw()
 
 /** Nodes and tools in the order in which a run visits them. */
 export const inVisitOrder = (parts: GraphParts): (AnyNode | AnyTool)[] => {
@@ -62,22 +84,9 @@ const byName = (a: { name: string }, b: { name: string }): number => (a.name < b
 const toolsIn = ({ tools }: GraphParts, kind: ToolKind): AnyTool[] =>
   tools.filter((tool) => tool.kinds.includes(kind) && tool.name !== lastPrepareTool).sort(byName)
 
-/** Mermaid reserves `end` and does not allow dashes. */
-const toId = (name: string): string => `${name.replaceAll('-', '_')}_`
-
-const edge = (from: string, to: string, label?: string): string =>
-  label ? `${from} -- ${label} --> ${to}` : `${from} --> ${to}`
-
-const nodeEdges = (node: AnyNode, parts: GraphParts): string[] =>
-  listNextTargets(node).flatMap((next) => {
-    if (typeof next === 'string') return [edge(toId(node.name), toId(next))]
-    const { id, label } = groups[next.tools]
-    return toolsIn(parts, next.tools).length > 0 ? [edge(toId(node.name), id, label)] : []
-  })
-
-/** The graph as the API shows it: nodes and tools in the order in which a run visits them, and where each may lead. */
-export const describeParts = (parts: GraphParts) => ({
-  nodes: inVisitOrder(parts).map((part) => ({
+/** Nodes and tools as the API shows them, in the order in which a run visits them, and where each may lead. */
+export const describeParts = (parts: GraphParts) =>
+  inVisitOrder(parts).map((part) => ({
     name: part.name,
     kind: part.kind,
     kinds: part.kind === 'tool' ? [...part.kinds] : [],
@@ -91,6 +100,4 @@ export const describeParts = (parts: GraphParts) => ({
         ),
       ),
     ],
-  })),
-  mermaid: drawGraph(parts),
-})
+  }))

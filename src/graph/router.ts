@@ -1,107 +1,85 @@
 import { setMaxListeners } from 'node:events'
-import { Runnable, type RunnableConfig } from '@langchain/core/runnables'
-import { EphemeralValue } from '@langchain/langgraph/channels'
-import { Channel, Pregel } from '@langchain/langgraph/pregel'
+import type { RunnableConfig } from '@langchain/core/runnables'
 // the main entry would hook into every promise of the process, for tracing that is not wanted here
-import { Command, Send } from '@langchain/langgraph/web'
+import { Annotation, Command, Send, START, StateGraph } from '@langchain/langgraph/web'
 import { unlessAborted } from '../state/deadline.ts'
 import type { VisitTarget } from './route.ts'
 
 /** One visit, and the next targets; none where another branch decides, or where the walk ends. */
 export type VisitStep<Walk> = (walk: Walk, target: VisitTarget) => Promise<readonly VisitTarget[]>
 
-/**
- * Whether a visit leads to this one target alone, whatever it found: no fan-out, no join and no choice lies between them. Then
- * LangGraph has nothing to decide.
- */
-export type IsStraight<Walk> = (walk: Walk, from: VisitTarget, to: VisitTarget) => boolean
+/** A node of LangGraph, and the nodes to which it may lead. */
+export type RouterNode = { name: string; ends: readonly string[] }
 
-/** Walks from some nodes on until no branch leads anywhere. An error of one branch, or the signal, ends the walk at once. */
-export type Router<Walk> = (walk: Walk, from: readonly VisitTarget[], signal: AbortSignal) => Promise<void>
+/** The nodes of LangGraph, and which of them makes a visit. */
+export type RouterNodes = { nodes: readonly RouterNode[]; nodeOf(target: VisitTarget): string }
+
+export type Router<Walk> = {
+  /** Walks from some nodes on until no branch leads anywhere. An error of one branch, or the signal, ends the walk at once. */
+  walk(walk: Walk, from: readonly VisitTarget[], signal: AbortSignal): Promise<void>
+  /** The picture of the graph, as LangGraph draws it. */
+  draw(): Promise<string>
+}
+
+/** What a task of LangGraph begins with: its target, and whether no other branch is under way beside it. */
+type TaskInput = { target: VisitTarget; isAlone: boolean }
 
 /**
- * LangGraph as the router and nothing more: a task visits a node and those that follow it in a straight line, and `Send` names
- * what comes after a choice, a fan-out or a join. It is LangGraph's engine without what StateGraph wraps around every node
- * (channels for the state, writers, branches, each with its trace objects): nothing of the state passes through it. See
- * docs/decisions/0010 and 0121.
+ * The graph as a `StateGraph` of LangGraph, which routes and stores nothing: its state has no channel. A task visits a node and
+ * those that follow it in a straight line; `Send` names what comes after a fan-out or a join. See docs/decisions/0277.
  */
-export const createRouter = <Walk>(
-  names: readonly string[],
-  step: VisitStep<Walk>,
-  isStraight: IsStraight<Walk> = () => false,
-): Router<Walk> => {
-  const task = new Task(step as VisitStep<unknown>, isStraight as IsStraight<unknown>)
-  const engine = new Pregel({
-    // no node waits on a channel: the first ones come with the walk, all others by `Send`
-    nodes: Object.fromEntries(names.map((name) => [name, Channel.subscribeTo([]).pipe(task)])),
-    channels: { [input]: new EphemeralValue() },
-    inputChannels: input,
-    outputChannels: [],
-    streamChannels: [],
-    autoValidate: false,
-    checkpointer: false,
-  })
-  return async (walk, from, signal) => {
-    if (from.length === 0) return
-    await engine.invoke(new Command({ goto: from.map(toSend) }), {
-      configurable: { [walkKey]: walk },
-      recursionLimit: 1_000_000,
-      maxConcurrency: maxBranches,
-      // the one that streams only what a node asks for: nothing
-      streamMode: 'custom',
-      signal,
-    })
+export const createRouter = <Walk>({ nodes, nodeOf }: RouterNodes, step: VisitStep<Walk>): Router<Walk> => {
+  const goTo = (targets: readonly VisitTarget[]): Command => {
+    const isAlone = targets.length === 1
+    return new Command({ goto: targets.map((target) => new Send(nodeOf(target), { target, isAlone })) })
+  }
+  const visitLine = async (
+    { target, isAlone }: TaskInput,
+    { configurable = {}, signal }: RunnableConfig,
+  ): Promise<Command> => {
+    if (!signal) throw new TypeError('LangGraph gave a task no signal')
+    // all visits of a step share it
+    setMaxListeners(0, signal)
+    const visit = (to: VisitTarget) => {
+      signal.throwIfAborted()
+      return unlessAborted(step(configurable[walkKey], to), signal)
+    }
+    let at = target
+    let next = await visit(at)
+    // a lane goes on by itself too: LangGraph begins its next step once all tasks of this one have ended
+    for (let [to] = next; to && next.length === 1 && (isAlone || isSameLane(at, to)); [to] = next) {
+      at = to
+      next = await visit(at)
+    }
+    return goTo(next)
+  }
+
+  const builder = new StateGraph(Annotation.Root({}), { nodes: nodes.map(({ name }) => name) })
+  for (const { name, ends } of nodes) builder.addNode(name, visitLine, { ends: [...ends] })
+  // a node to which none leads begins a walk; so may any other, since a walk begins where the run stands
+  const led = new Set(nodes.flatMap(({ ends }) => ends))
+  for (const { name } of nodes) if (!led.has(name)) builder.addEdge(START, name)
+  const graph = builder.compile({ checkpointer: false })
+  return {
+    async walk(walk, from, signal) {
+      if (from.length === 0) return
+      await graph.invoke(goTo(from), {
+        configurable: { [walkKey]: walk },
+        recursionLimit: 1_000_000,
+        maxConcurrency: maxBranches,
+        // the one that streams only what a node asks for: nothing
+        streamMode: 'custom',
+        signal,
+      })
+    },
+    draw: async () => (await graph.getGraphAsync()).drawMermaid({ withStyles: false }),
   }
 }
 
 /** Branches of a fan-out that are under way together: a thousand that start at once would block the event loop. */
 const maxBranches = 100
 
-const input = 'input'
 const walkKey = 'mason_walk'
-const toSend = (target: VisitTarget): Send => new Send(target.node, target)
 
 /** Whether a call leads to a call: its own next step, or the next of its lane. */
 const isSameLane = (from: VisitTarget, to: VisitTarget): boolean => from.call !== null && to.call !== null
-
-/** Where a task of LangGraph puts its writes; `Send`s go to the channel of tasks. */
-const writeKey = '__pregel_send'
-const tasksChannel = '__pregel_tasks'
-type Write = (writes: [channel: string, value: unknown][]) => void
-
-/** A visit, and what follows it in a straight line, as LangGraph runs it. */
-class Task extends Runnable<VisitTarget, void> {
-  lc_namespace = ['mason', 'graph']
-  readonly #step: VisitStep<unknown>
-  readonly #isStraight: IsStraight<unknown>
-
-  constructor(step: VisitStep<unknown>, isStraight: IsStraight<unknown>) {
-    super()
-    this.#step = step
-    this.#isStraight = isStraight
-  }
-
-  async invoke(
-    target: VisitTarget,
-    { configurable = {}, signal }: Partial<RunnableConfig> = {},
-  ): Promise<void> {
-    if (!signal) throw new TypeError('LangGraph gave a task no signal')
-    // all visits of a step share it
-    setMaxListeners(0, signal)
-    const walk: unknown = configurable[walkKey]
-    const visit = (to: VisitTarget) => {
-      signal.throwIfAborted()
-      return unlessAborted(this.#step(walk, to), signal)
-    }
-    let at = target
-    let next = await visit(at)
-    // a lane goes on by itself too: the engine begins its next step once all tasks of this one have ended
-    for (let [to] = next; to && next.length === 1; [to] = next) {
-      if (!isSameLane(at, to) && !this.#isStraight(walk, at, to)) break
-      at = to
-      next = await visit(at)
-    }
-    const write: Write = configurable[writeKey]
-    write(next.map((one) => [tasksChannel, toSend(one)]))
-  }
-}

@@ -252,7 +252,7 @@ test('the graph says where each node and tool leads', async () => {
   expect(status).toBe(200)
   expect(body).toMatchObject({
     version: runtime.graph.version,
-    mermaid: expect.stringMatching(/^flowchart TD/),
+    mermaid: expect.stringMatching(/^graph TD;/),
   })
   const names = body.nodes.map(({ name }: { name: string }) => name)
   expect([names[0], new Set(names).size]).toEqual(['load-session', names.length])

@@ -31,6 +31,6 @@ export const graphRoutes = (app: App, { runtime }: ServerContext): void => {
       'The nodes and tools of the graph, and where each leads',
       respondsWith(200, 'The graph', graphSchema),
     ),
-    handler: async () => ({ version: runtime.graph.version, ...runtime.graph.describe() }),
+    handler: async () => ({ version: runtime.graph.version, ...(await runtime.graph.describe()) }),
   })
 }

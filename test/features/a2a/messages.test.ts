@@ -21,7 +21,9 @@ test.each(['messageId', 'contextId', 'taskId'])(
 test('bytes that are no base64 are refused, in both versions', () => {
   for (const bytes of ['!!!', 'aGVsbG8=x', 7, '%PDF-1.7']) {
     expect(check({ parts: [{ raw: bytes }] })).toThrow('message.parts[0].raw must be base64')
-    expect(check({ parts: [{ file: { bytes } }] }, '0.3')).toThrow('message.parts[0].file must have base64 as its bytes')
+    expect(check({ parts: [{ file: { bytes } }] }, '0.3')).toThrow(
+      'message.parts[0].file must have base64 as its bytes',
+    )
   }
   for (const bytes of ['aGVsbG8=', 'aGVsbG8', 'aGVs\nbG8=', '_-8'])
     expect(check({ parts: [{ raw: bytes }] })).not.toThrow()
