@@ -27,6 +27,7 @@ export const uploadFiles = async (
 ): Promise<Findings> => {
   const failures: string[] = []
   const length = Math.round(maxUploadBytes * Math.min(1, scale))
+  const killedLength = Math.round(length / 4)
   const kills = Math.max(2, Math.round(20 * scale))
   await using fleet = openFleet(
     { ...servers, [Symbol.asyncDispose]: async () => {} },
@@ -36,7 +37,7 @@ export const uploadFiles = async (
   )
   const database = openPostgresDatabase({ url: servers.databaseUrl, max: 2 })
   try {
-    const killed = await sendUnderKills(fleet.startApi, database, { seed, kills, length: length / 4 })
+    const killed = await sendUnderKills(fleet.startApi, database, { seed, kills, length: killedLength })
     failures.push(...killed.failures)
     say(`${killed.kills} kills are survived`)
     signal.throwIfAborted()
@@ -73,7 +74,7 @@ export const uploadFiles = async (
       figures: {
         kills: killed.kills,
         'conflicts at the offset': killed.conflicts,
-        'MB of the killed upload': length / 4 / megabyte,
+        'MB of the killed upload': killedLength / megabyte,
         'MB of the large file': length / megabyte,
         'seconds of the large file': Math.round(seconds * 10) / 10,
         'API RSS before, MB': before,

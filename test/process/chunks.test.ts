@@ -1,0 +1,35 @@
+import { readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { expect, test } from 'vitest'
+
+const built = join(import.meta.dirname, '../../dist/src')
+
+/** The files of the build that a program loads before it asks for one by `import()`. */
+const listLoaded = (program: string): string[] => {
+  const loaded = new Set([join(built, program)])
+  for (const file of loaded)
+    for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/^(?:import|export)\b.*"(\.[^"]+)";$/gm))
+      loaded.add(join(dirname(file), path))
+  return [...loaded].map((file) => relative(built, file))
+}
+
+test.each(['client/index.js', 'producer/index.js', 'cli.js', 'files/child/main-process.js'])(
+  '%s loads neither runtime nor server',
+  (program) => {
+    const loaded = listLoaded(program)
+    expect(loaded).not.toContain('chunks/runtime.js')
+    expect(loaded).not.toContain('chunks/server.js')
+    expect(loaded.length).toBeGreaterThan(1)
+  },
+)
+
+test('the runtime and the server are each a few files, and a worker does without the server', () => {
+  const runtime = listLoaded('app/open-runtime.js')
+  const server = listLoaded('app/http/app.js')
+  expect(runtime).toContain('chunks/runtime.js')
+  expect(runtime).not.toContain('chunks/server.js')
+  expect(server).toContain('chunks/server.js')
+  // of hundreds of modules
+  expect(runtime.length).toBeLessThan(20)
+  expect(server.length).toBeLessThan(20)
+})
