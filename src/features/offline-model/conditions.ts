@@ -87,26 +87,22 @@ const comparisons: readonly (readonly [words: string, sign: string])[] = [
 ]
 const between = new RegExp(`\\bbetween\\s+${figure}\\s+and\\s+${figure}`, 'i')
 
-/** The first comparison of a question, which may have two limits. */
-const findComparison = (question: string): (readonly [words: string, sign: string, number: string])[] => {
-  const [range, from = '', to = ''] = between.exec(question) ?? []
-  if (range)
-    return [
-      [range, '>=', from],
-      ['', '<=', to],
-    ]
+/** The first comparison of a question: its words, and its limits. */
+const findComparison = (
+  question: string,
+): { words: string; limits: (readonly [string, string])[] } | null => {
+  const [range = '', from = '', to = ''] = between.exec(question) ?? []
+  const limits = [['>=', from] as const, ['<=', to] as const]
+  if (range) return { words: range, limits }
   for (const [pattern, sign] of comparisons) {
     const [words, number = ''] = new RegExp(`(?:${pattern})\\s*${figure}`, 'i').exec(question) ?? []
-    if (words) return [[words, sign, number]]
+    if (words) return { words, limits: [[sign, number]] }
   }
-  return []
+  return null
 }
 
 /** The column that a text names most surely. */
-export const bestColumn = (
-  text: string,
-  columns: readonly Column[],
-): { column: Column; score: number } | undefined =>
+export const bestColumn = (text: string, columns: readonly Column[]) =>
   columns
     .map((column) => ({ column, score: findName(text, column.name)?.score ?? 0 }))
     .filter(({ score }) => score > 0)
@@ -146,14 +142,14 @@ const comparisonConditions = (
   named: readonly NamedValue[],
   amounts: Amounts,
 ): Condition[] => {
-  const limits = findComparison(question)
-  const column = limits[0] && comparedColumn(question.split(limits[0][0]), table, named, amounts)
+  const found = findComparison(question)
+  const column = found && comparedColumn(question.split(found.words), table, named, amounts)
   if (!column) return []
-  return limits.map(([words, sign, number]) => ({
+  return found.limits.map(([sign, number]) => ({
     sql: `${column.sql} ${sign} ${number.replaceAll(',', '')}`,
     says: `${column.name} ${sign} ${number}`,
     column: column.name,
-    words: [words],
+    words: [found.words],
   }))
 }
 

@@ -163,8 +163,8 @@ export const plan = (request: OfflineRequest): OfflineReply => {
   const resultOf: ResultOf = (call) =>
     offered.has(call.name) ? known(call) : `Error: the tool ${call.name} is not offered`
   const steps = questions.map((question, at) => {
-    const last = pieces.length === 0 ? (questions[at - 1] ?? '') : ''
-    const before = last && isSameSentence(prompt, last, question) ? last : ''
+    const last = questions[at - 1] ?? ''
+    const before = pieces.length === 0 && isSameSentence(prompt, last, question) ? last : ''
     return advance(answerQuestion({ question, before }, language, files, request), resultOf)
   })
   const needed = steps.flatMap((step) => (Array.isArray(step) ? step : []))

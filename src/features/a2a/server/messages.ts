@@ -10,6 +10,7 @@ import { malformed } from './errors.ts'
 
 const maxIdChars = 255
 const maxParts = 100
+const idCharacters = 'without U+0000, U+FFFD and halves of surrogate pairs'
 /** By name or number, as JSON of protobuf has them. */
 const roles: readonly unknown[] = ['ROLE_USER', 'ROLE_AGENT', 1, 2]
 const contents = { '1.0': ['text', 'raw', 'url', 'data'], '0.3': ['text', 'file', 'data'] } as const
@@ -59,10 +60,8 @@ export const checkMessage = (params: unknown, version: keyof typeof contents): v
     const id = message[field]
     if (id === undefined || id === null || id === '') {
       if (field === 'messageId') throw malformed('message.messageId is required')
-    } else if (typeof id !== 'string' || id.length > maxIdChars)
-      throw malformed(`message.${field} must be a text of at most ${maxIdChars} characters`)
-    else if (!isStorableId(id))
-      throw malformed(`message.${field} has U+0000, U+FFFD or half a surrogate pair: send an id without it`)
+    } else if (typeof id !== 'string' || id.length > maxIdChars || !isStorableId(id))
+      throw malformed(`message.${field} must be a text of at most ${maxIdChars} characters, ${idCharacters}`)
   }
   for (const field of ['referenceTaskIds', 'extensions'] as const) {
     const { [field]: list = [] } = message
