@@ -1,6 +1,5 @@
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { readPage } from '../../infra/database/pagination.ts'
-import { redactUrl } from '../../infra/secrets/redaction.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Page } from '../../state/run-view.ts'
@@ -23,6 +22,16 @@ export type DeliveryFilter = {
   run_id?: string | undefined
   type?: DeliveryView['type'] | undefined
   status?: DeliveryView['status'] | undefined
+}
+
+const redacted = '[redacted]'
+
+/** A URL without user, password, fragment and the values of its query. */
+export const redactUrl = (url: string, scrubber: Pick<Scrubber, 'text'>): string => {
+  if (!URL.canParse(url)) return redacted
+  const { origin, pathname, searchParams } = new URL(url)
+  const names = [...searchParams.keys()].map((name) => `${encodeURIComponent(name)}=${redacted}`)
+  return scrubber.text(`${origin}${pathname}${names.length > 0 ? `?${names.join('&')}` : ''}`)
 }
 
 /** The messages of all businesses, for admins. Null: there is none of this id. */

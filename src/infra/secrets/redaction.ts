@@ -1,8 +1,4 @@
-import type { Scrubber } from './scrubber.ts'
-
 /** Which parts of a request to a vendor and of its response may be stored or shown: only those named here. */
-
-const redacted = '[redacted]'
 
 /** Of both directions, in lower case. None of them carries a credential in any vendor's API that we know of. */
 const publicHeaderNames = new Set([
@@ -38,14 +34,6 @@ const publicHeaderPrefixes = ['x-ratelimit-', 'anthropic-ratelimit-', 'x-stainle
 export const isPublicHeader = (name: string): boolean => {
   const lower = name.toLowerCase()
   return publicHeaderNames.has(lower) || publicHeaderPrefixes.some((prefix) => lower.startsWith(prefix))
-}
-
-/** A URL without user, password, fragment and the values of its query. */
-export const redactUrl = (url: string, scrubber: Pick<Scrubber, 'text'>): string => {
-  if (!URL.canParse(url)) return redacted
-  const { origin, pathname, searchParams } = new URL(url)
-  const names = [...searchParams.keys()].map((name) => `${encodeURIComponent(name)}=${redacted}`)
-  return scrubber.text(`${origin}${pathname}${names.length > 0 ? `?${names.join('&')}` : ''}`)
 }
 
 const authScheme = /^(bearer|basic|token|key|apikey|api-key) +/i

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createLog, createNoteLog } from '../../../src/app/cli/log.ts'
 import { openSealedText, sealText } from '../../../src/infra/secrets/envelope.ts'
 import { createMasterKeys } from '../../../src/infra/secrets/master-keys.ts'
-import { isPublicHeader, listHeaderSecrets, redactUrl } from '../../../src/infra/secrets/redaction.ts'
+import { isPublicHeader, listHeaderSecrets } from '../../../src/infra/secrets/redaction.ts'
 import { createScrubbedLog, scrubValue } from '../../../src/infra/secrets/scrubbed-log.ts'
 import { createScrubber } from '../../../src/infra/secrets/scrubber.ts'
 import { Secret } from '../../../src/infra/secrets/secret.ts'
@@ -147,13 +147,6 @@ describe('what may be kept of a request', () => {
     ['x-goog-api-key', false],
   ])('has the value of the header %s: %s', (name, isPublic) => {
     expect(isPublicHeader(name)).toBe(isPublic)
-  })
-
-  test('is an address without user and query', () => {
-    expect(redactUrl(`https://u:p@h:1/v1/${encodeURIComponent(canary)}?key=abc&alt=sse#x`, scrubber)).toBe(
-      'https://h:1/v1/[secret]?key=[redacted]&alt=[redacted]',
-    )
-    expect(redactUrl('nonsense', scrubber)).toBe('[redacted]')
   })
 
   test('is nothing of what an endpoint adds by itself, other than schemes and the place of the key', () => {
