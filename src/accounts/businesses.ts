@@ -26,7 +26,16 @@ export const ensureBusiness = async (sql: Sql, businessId: string): Promise<void
   await sql.query('INSERT INTO businesses (tenant) VALUES ($1) ON CONFLICT (tenant) DO NOTHING', [businessId])
 }
 
-/** What the resources of a business have: its column, and its row, which the first one creates. */
+/**
+ * What the resources of a business have: its column, and its row, which the first one creates.
+ *
+ * @example
+ * ```ts
+ * import { ofBusiness } from 'mason-runtime/features'
+ *
+ * const column: 'tenant' | string = ofBusiness.fixed.business_id
+ * ```
+ */
 export const ofBusiness = {
   fixed: { business_id: 'tenant' },
   prepare: (database: Database, { business_id = '' }: ResourceScope): Promise<void> =>

@@ -1,4 +1,5 @@
 import { createBacklogReader } from '../engine/runs/backlog.ts'
+import type { FeatureSource } from '../features/load-features.ts'
 import type { Config } from '../infra/config/config.ts'
 import { createAuditing } from '../infra/database/audited-database.ts'
 import { ensureDatabaseId } from '../infra/database/database-id.ts'
@@ -16,6 +17,7 @@ import { withToolMetrics } from '../infra/telemetry/measured-tracer.ts'
 import { createMetrics } from '../infra/telemetry/metrics.ts'
 import { openTelemetry } from '../infra/telemetry/telemetry.ts'
 import { createVisitScope } from '../infra/telemetry/visit-scope.ts'
+import { readFeatureMigrations } from './load-feature-sources.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 
 /** What removes secrets from texts; it knows those of the settings. */
@@ -30,6 +32,7 @@ export const openDrivers = async (
   options: RuntimeOptions,
   scrubber: Scrubber,
   closers: Closers,
+  sources: readonly FeatureSource[],
 ) => {
   const { wrap = {}, clock = systemClock } = options
   const log = createScrubbedLog(options.log ?? silentLog, scrubber)
@@ -38,6 +41,7 @@ export const openDrivers = async (
   closers.add(() => telemetry.close())
   const opened = await openDatabases(config, log, {
     loadDataDir: options.loadDataDir,
+    migrations: await readFeatureMigrations(sources),
     schema: options.migrate ? 'migrate' : 'check',
   })
   closers.add(() => opened.close())
