@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { listTouchedTables } from '../src/infra/database/own-migrations.ts'
 import type { Check } from './check-repository.ts'
 import { arrows, sources } from './checks/architecture.ts'
 import {
@@ -17,7 +18,6 @@ import {
   listCreatedTables,
   listExports,
   listImports,
-  listTables,
   root,
   type Source,
 } from './source-tree.ts'
@@ -57,7 +57,7 @@ const findSharedTables = (): string[] => {
   const writers = new Map<string, Set<string>>()
   for (const { path, code } of sources)
     for (const table of [
-      ...listTables(code),
+      ...listTouchedTables(code),
       ...[...code.matchAll(/\btable: '(\w+)'/g)].map(([, name = '']) => name),
     ])
       if (tables.has(table)) writers.set(table, (writers.get(table) ?? new Set()).add(ownerOf(path)))
@@ -134,8 +134,8 @@ type Figure = readonly [
 
 const figures: readonly Figure[] = [
   ['files in src', () => sources.length],
-  ['lines in src without comments and blanks', () => sum(sources.map(countCode)), 70_650],
-  ['lines in the core without comments and blanks', () => sum(sources.filter(isCore).map(countCode)), 42_450],
+  ['lines in src without comments and blanks', () => sum(sources.map(countCode)), 70_960],
+  ['lines in the core without comments and blanks', () => sum(sources.filter(isCore).map(countCode)), 42_800],
   ['lines in src/infra without comments and blanks', () => sum(under('infra/').map(countCode))],
   ['lines in src/features/offline-model', () => sum(under('features/offline-model/').map(countLines))],
   ['files with sample data in src', findSamples, 0, 'move the samples to the fixtures of tests'],

@@ -160,14 +160,6 @@ export const findLiteralSpreads = (sources: readonly Pick<Source, 'path' | 'text
     return found
   })
 
-/** The tables that a script makes, changes or writes; what stands in a function runs later, for whoever calls it. */
-export const listTables = (sql: string): string[] => {
-  const script = sql.replace(/\$\$[\s\S]*?\$\$/g, '').replace(/--.*/g, '')
-  const statements =
-    /\b(?:(?:CREATE|ALTER|DROP) TABLE|INSERT INTO|UPDATE|DELETE FROM)\s+(?:IF (?:NOT )?EXISTS\s+)?([a-z_0-9]+)/g
-  return [...script.matchAll(statements)].map(([, name = '']) => name)
-}
-
 /** The tables of `migrations/schema.sql`. */
 export const listCreatedTables = (schema: string): string[] =>
   [...schema.matchAll(/^CREATE TABLE ([a-z_0-9]+) /gm)].map(([, table = '']) => table)

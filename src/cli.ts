@@ -23,6 +23,7 @@ import type { RunFlags } from './app/cli/run.ts'
 import { addRunsCommands } from './app/cli/runs/commands.ts'
 import type { ServeFlags, WorkerFlags } from './app/cli/serve.ts'
 import { readMasonVersion } from './infra/lib/package-path.ts'
+import { toErrorMessage } from './state/errors.ts'
 
 /** The commands of CONTRACT section 1. Each is loaded when it is called, so that --help is fast. */
 
@@ -157,7 +158,7 @@ const createProgram = (start: StartCommand, startAlone: StartAlone, features: Fe
     .description('list the features with their tables, routes, loops, metrics and commands')
     .option('--json', 'print one JSON object a line')
     .action((flags: { json?: boolean }) =>
-      startAlone(async () => (await import('./app/cli/features/list-features.ts')).printFeatures(flags)),
+      start(async (env) => (await import('./app/cli/features/list-features.ts')).printFeatures(flags, env)),
     )
   program
     .command('init')
@@ -188,17 +189,28 @@ const createProgram = (start: StartCommand, startAlone: StartAlone, features: Fe
 
 await runCommand(async (env, scrubber) => {
   let code: number = exitCodes.done
-  const program = createProgram(
-    async (command) => {
-      const { loadProject } = await import('./project/load-project.ts')
-      const { environment, setup } = await loadProject(env())
-      code = await command(environment, scrubber, setup)
-    },
-    async (command) => {
-      code = await command()
-    },
-    await loadFeatureCommands(),
-  )
+  const start: StartCommand = async (command) => {
+    const { loadProject } = await import('./project/load-project.ts')
+    const { environment, setup } = await loadProject(env())
+    code = await command(environment, scrubber, setup)
+  }
+  const startAlone: StartAlone = async (command) => {
+    code = await command()
+  }
+  const program = createProgram(start, startAlone, await loadFeatureCommands())
+  // the commands of a product are loaded for the list of all, and for a name that is none of the others
+  const [name = 'help'] = process.argv.slice(2)
+  const listsAll = ['help', '--help', '-h'].includes(name)
+  if (listsAll || !(name.startsWith('-') || program.commands.some((command) => command.name() === name)))
+    await start(async (environment) => {
+      const { loadOwnCommands } = await import('./app/cli/features/own-commands.ts')
+      const own = await loadOwnCommands(environment)
+      own.add(program, start, startAlone)
+      return exitCodes.done
+    }).catch((error: unknown) => {
+      if (!listsAll) throw error
+      program.addHelpText('after', `\nCommands of features are not listed: ${toErrorMessage(error)}`)
+    })
   try {
     await program.parseAsync()
     return code

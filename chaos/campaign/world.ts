@@ -109,6 +109,7 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
       logLevel: 'warn',
       otlpEndpoint: null,
       toolFolders: [],
+      featureFolders: [],
       client: { url: null, token: null },
     }
     const port = await freePort()

@@ -30,7 +30,16 @@ export const ensureBusiness = async (sql: Sql, businessId: string): Promise<void
 export const toCountClaimSql = (table: string): string =>
   `UPDATE businesses b SET claims = claims + 1, last_claimed_at = clock_timestamp() FROM ${table} WHERE b.tenant = ${table}.tenant`
 
-/** What the resources of a business have: its column, and its row, which the first one creates. */
+/**
+ * What the resources of a business have: its column, and its row, which the first one creates.
+ *
+ * @example
+ * ```ts
+ * import { ofBusiness } from 'mason-runtime/features'
+ *
+ * const column: 'tenant' | string = ofBusiness.fixed.business_id
+ * ```
+ */
 export const ofBusiness = {
   fixed: { business_id: 'tenant' },
   prepare: (database: Database, { business_id = '' }: ResourceScope): Promise<void> =>

@@ -1,5 +1,6 @@
 import { createBacklogReader } from '../engine/runs/backlog.ts'
 import { endLeases } from '../engine/runs/leases.ts'
+import type { FeatureSource } from '../features/load-features.ts'
 import type { Config } from '../infra/config/config.ts'
 import { createAuditing } from '../infra/database/audited-database.ts'
 import { ensureDatabaseId } from '../infra/database/database-id.ts'
@@ -17,6 +18,7 @@ import { withToolMetrics } from '../infra/telemetry/measured-tracer.ts'
 import { createMetrics } from '../infra/telemetry/metrics.ts'
 import { openTelemetry } from '../infra/telemetry/telemetry.ts'
 import { createVisitScope } from '../infra/telemetry/visit-scope.ts'
+import { readFeatureMigrations } from './load-feature-sources.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 
 /** What removes secrets from texts; it knows those of the settings. */
@@ -31,6 +33,7 @@ export const openDrivers = async (
   options: RuntimeOptions,
   scrubber: Scrubber,
   closers: Closers,
+  sources: readonly FeatureSource[],
 ) => {
   const { wrap = {}, clock = systemClock } = options
   const log = createScrubbedLog(options.log ?? silentLog, scrubber)
@@ -39,6 +42,7 @@ export const openDrivers = async (
   closers.add(() => telemetry.close())
   const opened = await openDatabases(config, log, {
     loadDataDir: options.loadDataDir,
+    migrations: await readFeatureMigrations(sources),
     schema: options.migrate ? 'migrate' : 'check',
   })
   closers.add(() => opened.close())

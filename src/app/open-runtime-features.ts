@@ -4,7 +4,7 @@ import { pollJobNow } from '../engine/runs/waits.ts'
 import { type CheckWebhookAddress, refuseWebhookAddress } from '../engine/runs/webhook-address.ts'
 import * as core from '../features/core.ref.ts'
 import type { Ref } from '../features/definitions.ts'
-import { type Features, openFeatures, provide } from '../features/load-features.ts'
+import { type FeatureSource, type Features, openFeatures, provide } from '../features/load-features.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
 import type { GraphInfo } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
@@ -16,10 +16,10 @@ import { MasonError } from '../state/errors.ts'
 import type { Agents } from '../state/ports/agents.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Sql } from '../state/ports/sql.ts'
-import { featureSources } from './features.generated.ts'
 import type { Drivers } from './open-drivers.ts'
 
 type CoreParts = Drivers & {
+  sources: readonly FeatureSource[]
   config: Config
   masterKeys: MasterKeys
   /** Made with the services of features. */
@@ -34,7 +34,7 @@ type CoreParts = Drivers & {
 
 /** Opens the features of this process with what the core provides. */
 export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
-  openFeatures(featureSources, [
+  openFeatures(parts.sources, [
     provide(core.databaseRef, parts.database),
     provide(core.workerDatabaseRef, parts.workerDatabase),
     ...(parts.executorDatabase ? [provide(core.executorDatabaseRef, parts.executorDatabase)] : []),

@@ -17,7 +17,7 @@ import type { Runtime } from './api.ts'
 import { actInBulk } from './bulk-actions.ts'
 import { createBusinessApis } from './business-api.ts'
 import { checkHealth } from './check-health.ts'
-import { loadAllParts } from './load-all-parts.ts'
+import { loadProduct } from './load-all-parts.ts'
 import { openDrivers, openScrubber } from './open-drivers.ts'
 import { openModels } from './open-models.ts'
 import { createWebhookCheck, openRuntimeFeatures } from './open-runtime-features.ts'
@@ -54,8 +54,8 @@ export const openRuntime = async (config: Config, options: RuntimeOptions = {}):
 const compose = async (config: Config, options: RuntimeOptions, closers: Closers): Promise<Runtime> => {
   // before own tools are loaded, whose errors may quote a secret
   const scrubber = openScrubber(config, options)
-  const parts = await loadAllParts(config.toolFolders, options.toolFolders)
-  const drivers = await openDrivers(config, options, scrubber, closers)
+  const { sources, parts } = await loadProduct(config, options.toolFolders)
+  const drivers = await openDrivers(config, options, scrubber, closers, sources)
   const { database, workerDatabase, queues, hints, clock, log, metrics } = drivers
   const feed = await openFeed({ sql: database, hints, clock, log })
   closers.add(() => feed.close())
@@ -65,6 +65,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const checkWebhookAddress = createWebhookCheck((ref) => features.find(ref))
   const features = await openRuntimeFeatures({
     ...drivers,
+    sources,
     config,
     masterKeys: layer.masterKeys,
     graph: () => graph,

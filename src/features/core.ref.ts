@@ -27,29 +27,147 @@ import { defineRef } from './definitions.ts'
 
 /** The handles of what the core provides to features, and of what the core uses where a feature provides it. */
 
-/** The database of the API: what an admin changes by it is logged. */
+/**
+ * The database of the API: what an admin changes by it is logged.
+ *
+ * @example
+ * ```ts
+ * import { databaseRef, defineRef, defineService } from 'mason-runtime/features'
+ *
+ * export default defineService({
+ *   provides: defineRef<() => Promise<unknown>>('announcements.example'),
+ *   needs: { database: databaseRef },
+ *   start: ({ database }) => () => database.query('SELECT count(*) FROM announcements'),
+ * })
+ * ```
+ */
 export const databaseRef = defineRef<Database>('core.database')
-/** The database of the worker, for loops. */
+/**
+ * The database of the worker, for loops.
+ *
+ * @example
+ * ```ts
+ * import { defineRef, defineService, workerDatabaseRef } from 'mason-runtime/features'
+ *
+ * export default defineService({
+ *   provides: defineRef<() => Promise<unknown>>('announcements.example'),
+ *   needs: { database: workerDatabaseRef },
+ *   start: ({ database }) => () => database.query('DELETE FROM announcements'),
+ * })
+ * ```
+ */
 export const workerDatabaseRef = defineRef<Database>('core.worker-database')
 /** The database of the executor, under its own role; only where the executor runs in this process. */
 export const executorDatabaseRef = defineRef<Database>('core.executor-database')
-/** The settings of the process. */
+/**
+ * The settings of the process.
+ *
+ * @example
+ * ```ts
+ * import { configRef, defineRef, defineService } from 'mason-runtime/features'
+ *
+ * export default defineService({
+ *   provides: defineRef<string>('announcements.example'),
+ *   needs: { config: configRef },
+ *   start: ({ config }) => config.logLevel,
+ * })
+ * ```
+ */
 export const configRef = defineRef<Config>('core.config')
+/**
+ * Time of the process, which tests set.
+ *
+ * @example
+ * ```ts
+ * import { clockRef, defineRef, defineService } from 'mason-runtime/features'
+ *
+ * export default defineService({
+ *   provides: defineRef<() => Date>('announcements.example'),
+ *   needs: { clock: clockRef },
+ *   start: ({ clock }) => () => clock.now(),
+ * })
+ * ```
+ */
 export const clockRef = defineRef<Clock>('core.clock')
 /** Wakes workers. */
 export const queuesRef = defineRef<Queues>('core.queues')
 /** Best-effort messages between processes. */
 export const hintsRef = defineRef<Hints>('core.hints')
-/** The log of the process. */
+/**
+ * The log of the process.
+ *
+ * @example
+ * ```ts
+ * import { defineRef, defineService, logRef } from 'mason-runtime/features'
+ *
+ * export default defineService({
+ *   provides: defineRef<(text: string) => void>('announcements.example'),
+ *   needs: { log: logRef },
+ *   start: ({ log }) => (text) => log.info({ text }, 'announced'),
+ * })
+ * ```
+ */
 export const logRef = defineRef<Log>('core.log')
-/** The only way to addresses that come from data. */
+/**
+ * The only way to addresses that come from data.
+ *
+ * @example
+ * ```ts
+ * import { defineRef, defineService, egressRef } from 'mason-runtime/features'
+ *
+ * export default defineService({
+ *   provides: defineRef<unknown>('announcements.example'),
+ *   needs: { egress: egressRef },
+ *   start: ({ egress }) => egress,
+ * })
+ * ```
+ */
 export const egressRef = defineRef<Egress>('core.egress')
-/** What secrets are sealed with. */
+/**
+ * What secrets are sealed with.
+ *
+ * @example
+ * ```ts
+ * import { defineRef, defineService, masterKeysRef } from 'mason-runtime/features'
+ *
+ * export default defineService({
+ *   provides: defineRef<string>('announcements.example'),
+ *   needs: { keys: masterKeysRef },
+ *   start: ({ keys }) => keys.current().name,
+ * })
+ * ```
+ */
 export const masterKeysRef = defineRef<MasterKeys>('core.master-keys')
-/** Redacts every secret that is added. */
+/**
+ * Redacts every secret that is added.
+ *
+ * @example
+ * ```ts
+ * import { defineRef, defineService, scrubberRef } from 'mason-runtime/features'
+ *
+ * export default defineService({
+ *   provides: defineRef<(secret: string) => void>('announcements.example'),
+ *   needs: { scrubber: scrubberRef },
+ *   start: ({ scrubber }) => (secret) => scrubber.add(secret),
+ * })
+ * ```
+ */
 export const scrubberRef = defineRef<Scrubber>('core.scrubber')
 
-/** All models of the registry, on behalf of any caller. */
+/**
+ * All models of the registry, on behalf of any caller.
+ *
+ * @example
+ * ```ts
+ * import { defineRef, defineService, modelGatewayRef } from 'mason-runtime/features'
+ *
+ * export default defineService({
+ *   provides: defineRef<() => number>('announcements.example'),
+ *   needs: { models: modelGatewayRef },
+ *   start: ({ models }) => () => models.list({ business_id: 'default', user_id: null, run_id: null }).length,
+ * })
+ * ```
+ */
 export const modelGatewayRef = defineRef<Pick<ModelGateway, 'ask' | 'list'>>('core.model-gateway')
 /** Counts what is about to start; throws `budget_exhausted` (detail.retry_after_s). Runs are checked by `submit`. */
 export const budgetCheckRef = defineRef<(spender: Spender) => Promise<void>>('core.budget-check')
@@ -73,19 +191,71 @@ export type RunSubmission = {
   /** Throws what `BusinessApi.submit` throws. */
   submit(businessId: string, request: JobData, key?: string, entry?: RunEntry): Promise<Admission>
 }
-/** See `RunSubmission`. */
+/**
+ * See `RunSubmission`.
+ *
+ * @example
+ * ```ts
+ * import { defineRef, defineService, runSubmissionRef } from 'mason-runtime/features'
+ *
+ * export default defineService({
+ *   provides: defineRef<(prompt: string) => Promise<unknown>>('announcements.example'),
+ *   needs: { runs: runSubmissionRef },
+ *   start: ({ runs }) => (prompt) => runs.submit('default', { prompt, user_id: 'ann' }),
+ * })
+ * ```
+ */
 export const runSubmissionRef = defineRef<RunSubmission>('core.run-submission')
 
-/** The runs of a business, for a feature that serves them by a protocol of its own. */
+/**
+ * The runs of a business, for a feature that serves them by a protocol of its own.
+ *
+ * @example
+ * ```ts
+ * import { businessRunsRef, defineRef, defineService } from 'mason-runtime/features'
+ *
+ * export default defineService({
+ *   provides: defineRef<(run: string) => Promise<unknown>>('announcements.example'),
+ *   needs: { runsOf: businessRunsRef },
+ *   start: ({ runsOf }) => (run) => runsOf('default').run(run),
+ * })
+ * ```
+ */
 export const businessRunsRef = defineRef<(businessId: string) => BusinessRuns>('core.business-runs')
 /** The nodes and tools of this process, once its services have started. */
 export const graphRef = defineRef<() => Pick<GraphInfo, 'tool'>>('core.graph')
-/** Has the waits for a job of this name polled at once; the same for a name that nothing waits for. */
+/**
+ * Has the waits for a job of this name polled at once; the same for a name that nothing waits for.
+ *
+ * @example
+ * ```ts
+ * import { defineRef, defineService, jobPollRef } from 'mason-runtime/features'
+ *
+ * export default defineService({
+ *   provides: defineRef<(job: string) => Promise<void>>('announcements.example'),
+ *   needs: { poll: jobPollRef },
+ *   start: ({ poll }) => (job) => poll(job),
+ * })
+ * ```
+ */
 export const jobPollRef = defineRef<(refId: string) => Promise<void>>('core.job-poll')
 
 /** Where others reach this server: `origin` always, with the path that a proxy has it under; `publicUrl` where it is set. */
 export type ServerAddress = { origin: string; publicUrl: string | null }
-/** See `ServerAddress`. */
+/**
+ * See `ServerAddress`.
+ *
+ * @example
+ * ```ts
+ * import { defineRef, defineService, serverAddressRef } from 'mason-runtime/features'
+ *
+ * export default defineService({
+ *   provides: defineRef<string>('announcements.example'),
+ *   needs: { address: serverAddressRef },
+ *   start: ({ address }) => `${address.origin}/v1/announcements`,
+ * })
+ * ```
+ */
 export const serverAddressRef = defineRef<ServerAddress>('core.server-address')
 
 /** Seals a text for the executor of payments alone; null: no executor has started yet. */

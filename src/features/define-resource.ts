@@ -19,6 +19,36 @@ import type { Needed, Needs, ResourceDefinition } from './definitions.ts'
 /**
  * `*.resource.ts`: a table that admins manage by its schemas. `operations` are those that differ from the store's, `actions`
  * those of one beside them.
+ *
+ * @example
+ * ```ts
+ * import {
+ *   businessIdSchema,
+ *   businessQuery,
+ *   defineResource,
+ *   labelSchema,
+ *   ofBusiness,
+ *   toChangeSchema,
+ *   toViewSchema,
+ * } from 'mason-runtime/features'
+ * import { z } from 'zod'
+ *
+ * const input = z.strictObject({ business_id: businessIdSchema.default('default'), text: labelSchema })
+ * export default defineResource({
+ *   path: '/admin/v1/announcements',
+ *   one: 'an announcement',
+ *   many: 'announcements',
+ *   ids: ['Announcement', 'Announcements'],
+ *   input: input.meta({ examples: [{ text: 'Closed on Monday' }] }),
+ *   change: toChangeSchema(input.pick({ text: true })).meta({ examples: [{ text: 'Open' }] }),
+ *   view: toViewSchema(input.shape),
+ *   filter: businessQuery,
+ *   ...ofBusiness,
+ *   prefix: 'ann',
+ *   table: 'announcements',
+ *   idColumn: 'announcement_id',
+ * })
+ * ```
  */
 export const defineResource = <
   Input extends ZodObject,

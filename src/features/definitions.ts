@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import type { DeleteOfUser } from '../accounts/users.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import type { Sweep } from '../engine/sessions/retention-sweep.ts'
@@ -6,10 +5,8 @@ import type { AnyNode, AnyTool } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { ProcessRole } from '../infra/config/role-settings.ts'
 import type { SettingName } from '../infra/config/settings.ts'
-import type { Database, ProcessDatabases } from '../infra/database/database.ts'
+import type { Database } from '../infra/database/database.ts'
 import type { SealedTable } from '../infra/secrets/key-rotation.ts'
-import type { KeyFiles } from '../infra/secrets/master-key-files.ts'
-import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { HealthReport } from '../infra/telemetry/health-report.ts'
 import type { Metrics } from '../infra/telemetry/metrics.ts'
@@ -17,16 +14,42 @@ import type { App, RouteServer } from '../routes/route.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { FeatureServices } from '../state/ports/services.ts'
 import type { Sql } from '../state/ports/sql.ts'
+import type { CommandDefinition } from './command-definition.ts'
+import type { KeysDefinition } from './keys-definition.ts'
 
 /** The contract of features: docs/features.md. A feature is a folder; each of its files defines one thing, by its suffix. */
 
 /** Names what one service provides, with its type, so that a file can use it without importing the service. */
 export type Ref<Value> = { readonly id: string; readonly type?: Value; readonly isOptional?: true }
 
-/** A handle; its id is that of the feature, a dot and a name, and the same everywhere. */
+/**
+ * A handle; its id is that of the feature, a dot and a name, and the same everywhere.
+ *
+ * @example
+ * ```ts
+ * import { defineRef } from 'mason-runtime/features'
+ *
+ * type Board = { count(): Promise<number> }
+ * export const boardRef = defineRef<Board>('announcements.board')
+ * ```
+ */
 export const defineRef = <Value>(id: string): Ref<Value> => ({ id })
 
-/** The handle in `needs` of a file that also works without it: null where nothing provides it. */
+/**
+ * The handle in `needs` of a file that also works without it: null where nothing provides it.
+ *
+ * @example
+ * ```ts
+ * import { defineRef, defineService, optional } from 'mason-runtime/features'
+ *
+ * const boardRef = defineRef<{ read(): string }>('announcements.board')
+ * export default defineService({
+ *   provides: defineRef<string>('signs.text'),
+ *   needs: { board: optional(boardRef) },
+ *   start: ({ board }) => board?.read() ?? 'no announcements',
+ * })
+ * ```
+ */
 export const optional = <Value>({ id }: Ref<Value>): Ref<Value | null> => ({ id, isOptional: true })
 
 /** What a file uses, by names of its own. */
@@ -128,29 +151,6 @@ export type DoctorDefinition = {
   ): Promise<DoctorLine[]>
 }
 
-/** `*.keys.ts`: private keys that are sealed under a key of their own, which `mason keys rotate --<option>` replaces. */
-export type KeysDefinition = {
-  kind: 'keys'
-  option: string
-  description: string
-  /** As in `the payment key`. */
-  name: string
-  /** Whose the key pairs are, and which processes have the settings. */
-  owner: string
-  processes: string
-  /** That has the settings, on a database server. */
-  role: ProcessRole
-  settings: { current: SettingName; previous: SettingName }
-  readSettings(config: Config): { current: string | null; previous: readonly string[] }
-  database(databases: ProcessDatabases): Database | null
-  openKeys(config: Config): Promise<MasterKeys>
-  /** In DATA_DIR, embedded without the setting. */
-  files: KeyFiles
-  tables: readonly SealedTable[]
-  /** Ends the pairs that are under another key than the current one, for new ones; returns how many. */
-  replacePairs(database: Database, keys: MasterKeys): Promise<number>
-}
-
 /** `*.process.ts`: a process that runs until SIGTERM or SIGINT, with a port for probes and metrics. It loads no tools of a product. */
 export type ProcessDefinition = {
   kind: 'process'
@@ -181,47 +181,6 @@ export type RunningProcess = {
   close(timeoutMs: number): Promise<void>
 }
 
-/** What a command works with: the admin API that its flags choose, and the output. */
-export type CommandTools = {
-  withAdmin(
-    flags: { url?: string; token?: string },
-    work: (admin: {
-      call(
-        method: 'GET' | 'POST',
-        path: string,
-        json?: unknown,
-        query?: Readonly<Record<string, string | undefined>>,
-      ): Promise<unknown>
-      /** Prints lines, without secrets. */
-      print(text: string): void
-      /** Prints what a GET answers as it is, without secrets, ended by a newline on a terminal alone. */
-      printBody(path: string, query: Readonly<Record<string, string | undefined>>): Promise<void>
-    }) => Promise<void>,
-  ): Promise<void>
-  /** Adds `--url` and `--token`, which choose the server. */
-  addTargetOptions(command: Command): Command
-  formatTable(rows: readonly (readonly string[])[]): string
-  /** Runs the process of this name. */
-  runProcess(name: string): Promise<void>
-  /** Works without settings and mason.config.ts; false: the exit code is 1. */
-  runAlone(work: (tools: AloneTools) => Promise<boolean>): Promise<void>
-}
-/** What a command without settings works with. */
-export type AloneTools = {
-  /** Removes control characters. */
-  toPrintable(text: string): string
-  /** Ends the command for its wrong usage, with exit code 2. */
-  refuse(message: string, remedy: string): never
-}
-
-/** `*.command.ts`: a command with its subcommands. */
-export type CommandDefinition = {
-  kind: 'command'
-  name: string
-  description: string
-  add(command: Command, tools: CommandTools): void
-}
-
 /** What a file of a feature defines. */
 export type Definition =
   | FeatureDefinition
@@ -239,50 +198,164 @@ export type Definition =
   | DoctorDefinition
   | KeysDefinition
 
-/** See `FeatureDefinition`. */
+/**
+ * See `FeatureDefinition`.
+ *
+ * @example
+ * ```ts
+ * import { defineFeature } from 'mason-runtime/features'
+ *
+ * export default defineFeature({ id: 'announcements', tables: ['announcements'] })
+ * ```
+ */
 export const defineFeature = (feature: Omit<FeatureDefinition, 'kind'>): FeatureDefinition => ({
   kind: 'feature',
   ...feature,
 })
-/** See `ServiceDefinition`. */
+/**
+ * See `ServiceDefinition`.
+ *
+ * @example
+ * ```ts
+ * import { clockRef, defineRef, defineService } from 'mason-runtime/features'
+ *
+ * const todayRef = defineRef<() => string>('announcements.today')
+ * export default defineService({
+ *   provides: todayRef,
+ *   needs: { clock: clockRef },
+ *   start: ({ clock }) => () => clock.now().toISOString().slice(0, 10),
+ * })
+ * ```
+ */
 export const defineService = <Given extends Needs, Value>(
   service: Omit<ServiceDefinition<Given, Value>, 'kind'>,
 ): ServiceDefinition<Given, Value> => ({ kind: 'service', ...service })
-/** See `RunServiceDefinition`. */
+/**
+ * See `RunServiceDefinition`.
+ *
+ * @example
+ * ```ts
+ * import { defineRunService } from 'mason-runtime/features'
+ *
+ * declare module 'mason-runtime/features' {
+ *   interface FeatureServices {
+ *     greeter: { greet(): string }
+ *   }
+ * }
+ *
+ * export default defineRunService({
+ *   name: 'greeter',
+ *   needs: {},
+ *   open: (_needed, run) => ({ greet: () => `Hello ${run.user_id}` }),
+ * })
+ * ```
+ */
 export const defineRunService = <Given extends Needs, Name extends keyof FeatureServices>(
   service: Omit<RunServiceDefinition<Given, Name>, 'kind'>,
 ): RunServiceDefinition<Given, Name> => ({ kind: 'run-service', ...service })
-/** See `RoutesDefinition`. */
+/**
+ * See `RoutesDefinition`.
+ *
+ * @example
+ * ```ts
+ * import { createDocs, defineRoutes, respondsWith } from 'mason-runtime/features'
+ * import { z } from 'zod'
+ *
+ * const docs = createDocs('announcements')
+ * export default defineRoutes({
+ *   needs: {},
+ *   add(app) {
+ *     const text = respondsWith(200, 'The text', z.strictObject({ text: z.string() }))
+ *     const config = docs('read', 'getAnnouncement', 'Returns the announcement of today', text)
+ *     app.get('/v1/announcements/today', { config, handler: async () => ({ text: 'Open' }) })
+ *   },
+ * })
+ * ```
+ */
 export const defineRoutes = <Given extends Needs>(
   routes: Omit<RoutesDefinition<Given>, 'kind'>,
 ): RoutesDefinition<Given> => ({ kind: 'routes', ...routes })
-/** See `LoopDefinition`. */
+/**
+ * See `LoopDefinition`.
+ *
+ * @example
+ * ```ts
+ * import { defineLoop, workerDatabaseRef } from 'mason-runtime/features'
+ *
+ * export default defineLoop({
+ *   name: 'removing old announcements',
+ *   everyMs: 60_000,
+ *   needs: { database: workerDatabaseRef },
+ *   run: ({ database }) => database.query("DELETE FROM announcements WHERE created_at < now() - interval '1 year'"),
+ * })
+ * ```
+ */
 export const defineLoop = <Given extends Needs>(
   loop: Omit<LoopDefinition<Given>, 'kind'>,
 ): LoopDefinition<Given> => ({ kind: 'loop', ...loop })
-/** See `MetricsDefinition`. */
+/**
+ * See `MetricsDefinition`.
+ *
+ * @example
+ * ```ts
+ * import { defineMetrics } from 'mason-runtime/features'
+ *
+ * const read = { morning: 0, evening: 0 }
+ * export default defineMetrics({
+ *   name: 'mason_announcements_read_total',
+ *   help: 'Announcements that runs have read',
+ *   label: 'time',
+ *   needs: {},
+ *   read: () => read,
+ * })
+ * ```
+ */
 export const defineMetrics = <Given extends Needs>(
   metrics: Omit<MetricsDefinition<Given>, 'kind'>,
 ): MetricsDefinition<Given> => ({ kind: 'metrics', ...metrics })
-/** See `RetentionDefinition`. */
+/**
+ * See `RetentionDefinition`.
+ *
+ * @example
+ * ```ts
+ * import { defineRetention } from 'mason-runtime/features'
+ *
+ * export default defineRetention({
+ *   async deleteOfUser(sql, ...user) {
+ *     const text = 'DELETE FROM announcements WHERE tenant = $1 AND user_id = $2 RETURNING 1'
+ *     return (await sql.query(text, user)).rows.length > 0
+ *   },
+ * })
+ * ```
+ */
 export const defineRetention = (retention: Omit<RetentionDefinition, 'kind'>): RetentionDefinition => ({
   kind: 'retention',
   ...retention,
-})
-/** See `CommandDefinition`. */
-export const defineCommand = (command: Omit<CommandDefinition, 'kind'>): CommandDefinition => ({
-  kind: 'command',
-  ...command,
 })
 /** See `ProcessDefinition`. */
 export const defineProcess = (definition: Omit<ProcessDefinition, 'kind'>): ProcessDefinition => ({
   kind: 'process',
   ...definition,
 })
-/** See `DoctorDefinition`. */
+/**
+ * See `DoctorDefinition`.
+ *
+ * @example
+ * ```ts
+ * import { defineDoctor } from 'mason-runtime/features'
+ *
+ * export default defineDoctor({
+ *   name: 'board',
+ *   settings: [],
+ *   async check(_config, { readDatabase, pass, fail }) {
+ *     const read = await readDatabase((database) => database.query('SELECT FROM announcements LIMIT 1'))
+ *     if (read === null) return []
+ *     return read.rows.length > 0 ? [pass('has announcements')] : [fail('is empty', 'create an announcement')]
+ *   },
+ * })
+ * ```
+ */
 export const defineDoctor = (doctor: Omit<DoctorDefinition, 'kind'>): DoctorDefinition => ({
   kind: 'doctor',
   ...doctor,
 })
-/** See `KeysDefinition`. */
-export const defineKeys = (keys: Omit<KeysDefinition, 'kind'>): KeysDefinition => ({ kind: 'keys', ...keys })

@@ -1,9 +1,9 @@
-import { basename, extname } from 'node:path'
+import { basename, extname, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { DeleteOfUser } from '../accounts/users.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import type { ServiceFactories } from '../engine/runs/run-services.ts'
-import type { PartFile } from '../graph/load.ts'
+import { describeError, type PartFile } from '../graph/load.ts'
 import { repeatWork } from '../infra/lib/repeat-work.ts'
 import type { App, RouteServer } from '../routes/route.ts'
 import { MasonError } from '../state/errors.ts'
@@ -13,7 +13,7 @@ import type { FeatureServices } from '../state/ports/services.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { Definition, Needs, Ref } from './definitions.ts'
 
-/** A folder of a feature: what its files load, by their names. */
+/** A folder of a feature, absolute where it is of a product: what its files load, by their names. */
 export type FeatureSource = {
   folder: string
   files: Readonly<Record<string, () => Promise<{ default: unknown }>>>
@@ -41,13 +41,16 @@ const kinds: readonly Kind[] = [
   'keys',
 ]
 
-const refuse = (message: string, remedy: string): MasonError =>
-  new MasonError('invalid_settings', message, { remedy })
+const refuse = (message: string, remedy: string, cause?: unknown): MasonError =>
+  new MasonError('invalid_settings', message, { remedy, cause })
 
-/** What the file of a feature defines, by its name; null for handles and for files that others import. */
+/** Whether it is the `feature.ts` of its folder; `.js` once built. */
+export const isFeatureFile = (file: string): boolean => /^feature\.m?[jt]s$/.test(file)
+
+/** What the file of a feature defines, by its name; null for handles, tests, and files that others import. */
 export const readFileKind = (folder: string, file: string): Kind | null => {
-  const suffix = file === 'feature.ts' ? 'feature' : (/\.([^.]+)\.ts$/.exec(file)?.[1] ?? null)
-  if (suffix === null || suffix === 'ref') return null
+  const suffix = isFeatureFile(file) ? 'feature' : (/\.([^./]+)\.m?[jt]s$/.exec(file)?.[1] ?? null)
+  if (suffix === null || suffix === 'ref' || suffix === 'test') return null
   const kind = kinds.find((one) => one === suffix)
   if (kind !== undefined) return kind
   throw refuse(
@@ -72,7 +75,9 @@ export const loadKind = async <Name extends Kind>(
   files.sort((a, b) => (a.file < b.file ? -1 : 1))
   return Promise.all(
     files.map(async ({ file, load }) => {
-      const { default: definition } = await load()
+      const { default: definition } = await load().catch((error: unknown) => {
+        throw refuse(`${file} cannot be loaded: ${describeError(error)}`, 'correct the file', error)
+      })
       if ((definition as Partial<Definition> | undefined)?.kind !== kind)
         throw refuse(
           `${file} has no ${kind} as its default export`,
@@ -89,6 +94,7 @@ export const listPartFiles = (sources: readonly FeatureSource[]): PartFile[] =>
     Object.entries(files)
       .filter(([file]) => ['node', 'tool'].includes(`${readFileKind(folder, file)}`))
       .map(([file, load]) => {
+        if (isAbsolute(folder)) return { path: join(folder, file), load }
         const built = `../../${folder}/${file.replace(/\.ts$/, extname(import.meta.url))}`
         return { path: fileURLToPath(new URL(built, import.meta.url)), load }
       }),
@@ -105,13 +111,15 @@ export const loadRoutes = async (
 /** The features, each with the folder that has it. Throws where two have one id, or a folder has no feature.ts. */
 export const loadFeatures = async (sources: readonly FeatureSource[]): Promise<Loaded<'feature'>[]> => {
   const features = await loadKind(sources, 'feature')
-  const without = sources.find(({ files }) => files['feature.ts'] === undefined)
+  const without = sources.find(({ files }) => !Object.keys(files).some(isFeatureFile))
   if (without)
     throw refuse(
       `${without.folder} has no feature.ts`,
       'add it: export default defineFeature({ id, tables: [] }), or remove the folder',
     )
   for (const { file, definition } of features) {
+    if (!/^[a-z][a-z0-9-]*$/.test(definition.id))
+      throw refuse(`${file} has the id "${definition.id}"`, 'use lower-case letters, digits and dashes')
     const other = features.find((one) => one.file !== file && one.definition.id === definition.id)
     if (other)
       throw refuse(

@@ -23,7 +23,8 @@ export type LoadedParts = GraphParts & { files: ReadonlyMap<AnyNode | AnyTool, s
 /** How long one file may take to load. */
 export const loadTimeoutMs = 5_000
 
-const loadInTime = async (path: string, load: PartSource['load']): Promise<PartModule> => {
+/** Loads a file of a product, which may take `loadTimeoutMs`. */
+export const loadInTime = async (path: string, load: PartSource['load']): Promise<PartModule> => {
   using deadline = openDeadline(loadTimeoutMs, new AbortController().signal)
   return await unlessAborted(load(path), deadline.signal)
 }

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
 import {
@@ -31,7 +31,7 @@ import { openSourceLoader } from './source-loader.ts'
 export type Project = {
   /** The path of its config; null: it has none. */
   file: string | null
-  /** The settings of the environment, with the defaults of the config below them and its folders in MASON_TOOLS. */
+  /** The settings of the environment, with the defaults of the config below them and its folders in MASON_TOOLS and MASON_FEATURES. */
   environment: Environment
   setup?: OpenServices
 }
@@ -66,19 +66,22 @@ export const loadProject = async (
   const parsed = projectConfigSchema.safeParse(await importConfig(file))
   if (!parsed.success)
     throw createConfigError(`${file} is invalid:\n${z.prettifyError(parsed.error)}`, 'correct what is named')
-  const { tools, nodes, setup, settings } = parsed.data
-  const folders = [
+  const { tools, nodes, features, setup, settings } = parsed.data
+  const joinFolders = (folders: readonly string[], setting: string | undefined): string =>
+    [...folders, ...(setting?.split(',').filter((entry) => entry.trim() !== '') ?? [])].join(',')
+  const toolFolders = [
     ...tools.map((entry, at) => findFolder(file, `tools[${at}]`, entry)),
     ...nodes.map((entry, at) => findFolder(file, `nodes[${at}]`, entry)),
-    ...(environment.MASON_TOOLS?.split(',').filter((entry) => entry.trim() !== '') ?? []),
   ]
+  const featureFolders = features.flatMap((entry, at) => findFolders(file, `features[${at}]`, entry))
   const defaults = Object.entries(settings).map(([name, value]) => [name, String(value)])
   const isSet = ([, value]: [string, string | undefined]): boolean => Boolean(value?.trim())
   const merged: Environment = {
     ...Object.fromEntries(defaults),
     // an empty setting counts as absent
     ...Object.fromEntries(Object.entries(environment).filter(isSet)),
-    MASON_TOOLS: folders.join(','),
+    MASON_TOOLS: joinFolders(toolFolders, environment.MASON_TOOLS),
+    MASON_FEATURES: joinFolders(featureFolders, environment.MASON_FEATURES),
   }
   return {
     file,
@@ -134,5 +137,19 @@ const findFolder = (file: string, field: string, entry: string): string => {
   throw createConfigError(
     `${file}: ${field} is "${entry}": there is no such folder${/^[./]/.test(entry) ? '' : ' or package'}`,
     `create ${places[0]}, or correct the entry`,
+  )
+}
+
+/** `folder/*` names the folders in it. */
+const findFolders = (file: string, field: string, entry: string): string[] => {
+  if (!entry.endsWith('/*')) return [findFolder(file, field, entry)]
+  const parent = findFolder(file, field, entry.slice(0, -2))
+  const found = readdirSync(parent, { withFileTypes: true })
+    .filter((one) => one.isDirectory() && !one.name.startsWith('.'))
+    .map(({ name }) => join(parent, name))
+  if (found.length > 0) return found.sort()
+  throw createConfigError(
+    `${file}: ${field} is "${entry}": ${parent} has no folder`,
+    'create one with a feature.ts, or remove the entry',
   )
 }

@@ -34,6 +34,8 @@ export type ProjectConfig = {
   tools?: readonly string[]
   /** The same for `*.node.ts`. One folder can hold both and need be listed once. */
   nodes?: readonly string[]
+  /** Folders of features, `./features/*` for each in one, and packages. */
+  features?: readonly string[]
   setup?: Setup
   /** Defaults for settings; the environment and `.env` win. */
   settings?: Readonly<Partial<Record<SettingName, string | number>>>
@@ -64,6 +66,7 @@ const names = z.array(z.string().min(1)).default([])
 export const projectConfigSchema = z.strictObject({
   tools: names,
   nodes: names,
+  features: names,
   setup: z.custom<Setup>((value) => typeof value === 'function', { error: 'must be a function' }).optional(),
   settings: z.partialRecord(z.enum(settingNames), z.union([z.string(), z.number()])).default({}),
 })

@@ -7,13 +7,14 @@ import { watchEventLoop } from '../infra/lib/watchdog.ts'
 type Loader = { load: PartSource['load'] } & Disposable
 
 /**
- * Loads files of a product as ES modules, TypeScript or not, whatever its package.json says. `mason-runtime` is the copy
- * that runs, and so is `zod` for files that have none of their own. A file that computes without end ends the process, since nothing else can: dispose of it when all are loaded.
+ * Loads files of a product as ES modules, TypeScript or not, whatever its package.json says. `mason-runtime`, with
+ * `mason-runtime/features`, is the copy that runs, and so is `zod` for files that have none of their own. A file that computes without end ends the process, since nothing else can: dispose of it when all are loaded.
  */
 export const openSourceLoader = async (root: string): Promise<Loader> => {
-  const [{ createJiti }, own, zod] = await Promise.all([
+  const [{ createJiti }, own, ofFeatures, zod] = await Promise.all([
     import('jiti'),
     import('mason-runtime'),
+    import('mason-runtime/features'),
     import('zod'),
   ])
   const packages = join(root, 'node_modules')
@@ -21,7 +22,7 @@ export const openSourceLoader = async (root: string): Promise<Loader> => {
     createJiti(join(root, 'mason.config.ts'), {
       fsCache: existsSync(packages) && join(packages, '.cache', 'mason'),
       interopDefault: false,
-      virtualModules: { 'mason-runtime': own, ...virtualModules },
+      virtualModules: { 'mason-runtime': own, 'mason-runtime/features': ofFeatures, ...virtualModules },
     })
   const [jiti, jitiWithZod] = [create({}), create({ zod })]
   const watch = watchEventLoop(loadTimeoutMs)

@@ -51,7 +51,16 @@ export const blobParams = runParams.extend({
     .describe('The hash of the bytes, as a result names it'),
 })
 
-/** Every call may name its business: the admin token acts for it, any other token must belong to it. */
+/**
+ * Every call may name its business: the admin token acts for it, any other token must belong to it.
+ *
+ * @example
+ * ```ts
+ * import { businessQuery } from 'mason-runtime/features'
+ *
+ * const { business_id } = businessQuery.parse({ business_id: 'default' })
+ * ```
+ */
 export const businessQuery = z.strictObject({ business_id: requestBusinessSchema.optional() })
 /** A page of things that belong to no business. */
 export const plainPageQuery = z.strictObject({ limit: limitSchema, cursor: cursorSchema.optional() })

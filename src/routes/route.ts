@@ -29,7 +29,17 @@ export type SuccessResponse = {
   headers?: Record<string, string>
 }
 
-/** The one success response of a route. */
+/**
+ * The one success response of a route.
+ *
+ * @example
+ * ```ts
+ * import { respondsWith } from 'mason-runtime/features'
+ * import { z } from 'zod'
+ *
+ * const counted = respondsWith(200, 'How many', z.strictObject({ count: z.int() }))
+ * ```
+ */
 export const respondsWith = (
   status: number,
   description: string,
@@ -60,7 +70,17 @@ export type RouteDoc = {
   streamed?: boolean
 }
 
-/** Documents the routes of one tag. */
+/**
+ * Documents the routes of one tag.
+ *
+ * @example
+ * ```ts
+ * import { createDocs, respondsWith } from 'mason-runtime/features'
+ *
+ * const docs = createDocs('announcements')
+ * const config = docs('read', 'countAnnouncements', 'Counts announcements', respondsWith(204, 'Counted'))
+ * ```
+ */
 export const createDocs =
   (tag: string) =>
   (

@@ -22,13 +22,32 @@ export const isJsonWithin =
   (value: unknown): boolean =>
     Buffer.byteLength(JSON.stringify(value)) <= maxBytes
 
-/** A name for people: 1 to 200 characters on one line. */
+/**
+ * A name for people: 1 to 200 characters on one line.
+ *
+ * @example
+ * ```ts
+ * import { labelSchema } from 'mason-runtime/features'
+ *
+ * const text = labelSchema.parse('Closed on Monday')
+ * ```
+ */
 export const labelSchema = createPlainTextSchema(200).min(1)
 
 /** In lists: the names of the fields that are cut. The single resource has the whole. */
 export const truncatedSchema = z.array(z.string()).optional()
 
-/** What every resource has beside its own fields. Times are ISO 8601 in UTC. */
+/**
+ * What every resource has beside its own fields. Times are ISO 8601 in UTC.
+ *
+ * @example
+ * ```ts
+ * import { labelSchema, toViewSchema } from 'mason-runtime/features'
+ * import { z } from 'zod'
+ *
+ * const view = toViewSchema(z.strictObject({ text: labelSchema }).shape)
+ * ```
+ */
 export const toViewSchema = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.strictObject({
     id: z.string(),
@@ -107,6 +126,14 @@ const toChangeField = (field: unknown, isMerged: boolean): z.ZodType => {
 /**
  * What PATCH takes: any of the fields. Absent means unchanged, so defaults do not fill in (`partial()` alone would let
  * them). Null clears: it becomes the default, and stays null where a field has none or is `merged` by member.
+ *
+ * @example
+ * ```ts
+ * import { labelSchema, toChangeSchema } from 'mason-runtime/features'
+ * import { z } from 'zod'
+ *
+ * const change = toChangeSchema(z.strictObject({ text: labelSchema }))
+ * ```
  */
 export const toChangeSchema = <Shape extends z.ZodRawShape, Merged extends keyof Shape & string = never>(
   schema: z.ZodObject<Shape>,

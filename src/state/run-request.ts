@@ -21,7 +21,16 @@ export const idSchema = z
     'must be 1 to 200 letters, digits or . _ : @ - and start with a letter, a digit, - or one _',
   )
 
-/** Of a business: it also names folders, and what begins with `_` is Mason's own. */
+/**
+ * Of a business: it also names folders, and what begins with `_` is Mason's own.
+ *
+ * @example
+ * ```ts
+ * import { businessIdSchema } from 'mason-runtime/features'
+ *
+ * const id = businessIdSchema.parse('acme')
+ * ```
+ */
 export const businessIdSchema = z
   .string()
   .regex(

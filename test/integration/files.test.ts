@@ -412,7 +412,8 @@ describe('where files come from', () => {
         'a local mapping of one business may point at the files of the others',
       ],
     ])
-    const look = (filesRoot: string | null) => checkFiles({ ...backend.config, filesRoot }, signal)
+    const look = (filesRoot: string | null) =>
+      checkFiles({ ...backend.config, filesRoot }, signal, { sources: [] })
     expect(await look(null)).toEqual([])
     expect(await look('/srv/{business}')).toEqual([
       { ok: true, text: 'local mappings: each business has its own folder, /srv/{business}' },

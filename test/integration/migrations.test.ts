@@ -95,6 +95,32 @@ describe('migrations', () => {
     })
   })
 
+  test('of a product open no table across businesses, and one that does leaves nothing behind', async ({
+    owner,
+  }) => {
+    const create = 'CREATE TABLE notes (tenant text NOT NULL REFERENCES businesses);'
+    const close = `ALTER TABLE notes ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+      CREATE POLICY worker ON notes TO mason_worker USING (true);`
+    const apply = async (text: string) => {
+      const own = { path: 'notes.sql', tables: ['notes'] }
+      const one = { name: 'notes/20991231_01_notes.sql', text, checksum: 'x', own }
+      return applyMigrations(owner, [...(await readMigrations()), one])
+    }
+    await expect(apply(create)).rejects.toMatchObject({
+      code: 'invalid_settings',
+      message:
+        'notes.sql leaves the table "notes" without ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY, policy, grant',
+    })
+    await expect(apply(create + close)).rejects.toMatchObject({
+      message: 'notes.sql leaves the table "notes" without grant',
+    })
+    expect(await owner.query(`SELECT to_regclass('mason.notes') AS notes`)).toEqual([{ notes: null }])
+    expect(await apply(`${create}${close}GRANT SELECT ON notes TO mason_worker`)).toEqual([
+      'notes/20991231_01_notes.sql',
+    ])
+    await owner.run(`DROP TABLE notes; DELETE FROM migrations WHERE name LIKE 'notes/%'`)
+  })
+
   test('one that fails leaves nothing behind', async ({ owner }) => {
     await owner.run('DELETE FROM migrations')
     // its tables are there already

@@ -4,7 +4,7 @@ import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { readPage } from '../support/pages.ts'
+import { listRepositoryFiles, readPage } from '../support/pages.ts'
 import { project, root, run } from './installed-package.ts'
 import { execute, makeFolder } from './page-commands.ts'
 
@@ -33,11 +33,7 @@ test('docs/write-a-node.md creates a node that a run visits', async () => {
 })
 
 test('the worked example of an own repository compiles with its own service, and its test passes', async () => {
-  const { blocks } = await readPage('docs/write-a-tool.md')
-  const files = blocks.flatMap(({ info, code }) => {
-    const name = /^\/\/ (\S+)\n/.exec(code)?.[1]
-    return info.endsWith(' repository') && name !== undefined ? [{ name, code }] : []
-  })
+  const files = listRepositoryFiles(await readPage('docs/write-a-tool.md'))
   const shop = join(project, 'shop')
   for (const { name, code } of files) {
     await mkdir(dirname(join(shop, name)), { recursive: true })

@@ -19,6 +19,17 @@ test('a strict project without @types/node compiles, and the types of every depe
   expect(await run(join(root, 'node_modules', '.bin', 'tsc'), ['-p', '.'])).toEqual({ code: 0, output: '' })
 })
 
+test('the package has the migrations of the core and of every feature', async () => {
+  const listIn = async (folder: string): Promise<string[]> =>
+    (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.sql')).sort()
+  const packed = join(project, 'node_modules', 'mason-runtime')
+  for (const folder of ['migrations', join('src', 'features')]) {
+    const files = await listIn(join(root, folder))
+    expect(files.length).toBeGreaterThan(0)
+    expect(await listIn(join(packed, folder))).toEqual(files)
+  }
+})
+
 test('the package has the console, compressed, in at most 1 MB of its tarball', async () => {
   const folder = join(project, 'node_modules', 'mason-runtime', 'dist', 'console')
   const files = await readdir(folder, { recursive: true, withFileTypes: true })

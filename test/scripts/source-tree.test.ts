@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { findHighParameters, findLiteralSpreads, listTables } from '../../scripts/source-tree.ts'
+import { findHighParameters, findLiteralSpreads } from '../../scripts/source-tree.ts'
 
 const at = (text: string) => [{ path: 'a.ts', text }]
 
@@ -24,11 +24,5 @@ describe('a check of the source', () => {
       'a.ts:2: $10',
       'a.ts:2: $123',
     ])
-  })
-
-  test('finds the tables that a statement makes or writes, and not those that it reads', () => {
-    const sql = `CREATE TABLE a (); INSERT INTO b SELECT FROM x ON CONFLICT DO UPDATE SET y = 1;
-      UPDATE c SET z = 1; DELETE FROM d; SELECT FROM e FOR UPDATE OF e -- INSERT INTO f`
-    expect(listTables(sql)).toEqual(['a', 'b', 'c', 'd'])
   })
 })

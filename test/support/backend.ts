@@ -53,6 +53,7 @@ export const baseConfig = {
   logLevel: 'error',
   otlpEndpoint: null,
   toolFolders: [],
+  featureFolders: [],
   client: { url: null, token: null },
 } satisfies Partial<Config>
 

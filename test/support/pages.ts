@@ -18,3 +18,10 @@ export const readPage = async (path: string): Promise<Page> => {
   const headings = text.replaceAll(fenced, '').match(/^#+ .*$/gm) ?? []
   return { text, blocks, headings }
 }
+
+/** The files of a repository that a page shows: blocks marked `repository`, which begin with their path as a comment. */
+export const listRepositoryFiles = ({ blocks }: Page): { name: string; code: string }[] =>
+  blocks.flatMap(({ info, code }) => {
+    const name = /^(?:\/\/|--) (\S+)\n/.exec(code)?.[1]
+    return info.endsWith(' repository') && name !== undefined ? [{ name, code }] : []
+  })

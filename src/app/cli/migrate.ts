@@ -1,4 +1,5 @@
 import { type Environment, readConfig } from '../../infra/config/config.ts'
+import { loadFeatureSources, readFeatureMigrations } from '../load-feature-sources.ts'
 import { describeDatabase } from './banner.ts'
 import { exitCodes } from './errors.ts'
 
@@ -6,11 +7,12 @@ import { exitCodes } from './errors.ts'
 export const migrateDatabase = async (env: Environment): Promise<number> => {
   const config = readConfig(env, { role: 'migrate' })
   const where = describeDatabase(config)
+  const migrations = await readFeatureMigrations(await loadFeatureSources(config.featureFolders))
   if (config.database.kind === 'postgres') {
     const { migratePostgres } = await import('../../infra/database/postgres.ts')
     const { listLogins } = await import('../../infra/database/login-roles.ts')
     const logins = listLogins(config.database)
-    const applied = await migratePostgres(config.database.url, logins)
+    const applied = await migratePostgres(config.database.url, logins, migrations)
     for (const name of applied) process.stdout.write(`applied ${name}\n`)
     for (const { setting, url } of logins)
       process.stdout.write(`the login of ${setting} is ready: ${decodeURIComponent(new URL(url).username)}\n`)
@@ -19,7 +21,7 @@ export const migrateDatabase = async (env: Environment): Promise<number> => {
   }
   const { openDatabase } = await import('../../infra/database/open-database.ts')
   const { createLog } = await import('./log.ts')
-  const database = await openDatabase(config, createLog(config.logLevel))
+  const database = await openDatabase(config, createLog(config.logLevel), { migrations })
   await database.close()
   process.stdout.write(`${where}: up to date (every start migrates an embedded database)\n`)
   return exitCodes.done

@@ -1,4 +1,4 @@
-import type { KeysDefinition } from '../../features/definitions.ts'
+import type { KeysDefinition } from '../../features/keys-definition.ts'
 import { loadFeatures, loadKind } from '../../features/load-features.ts'
 import { type Config, type Environment, inspectConfig, readConfig } from '../../infra/config/config.ts'
 import { masterKeyCommand } from '../../infra/config/settings.ts'
@@ -20,6 +20,7 @@ import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import { addSettingSecrets } from '../../infra/secrets/setting-secrets.ts'
 import { featureSources } from '../features.generated.ts'
+import { loadFeatureSources } from '../load-feature-sources.ts'
 import { describeDatabase } from './banner.ts'
 import { resolveCommandName } from './command-name.ts'
 import { exitCodes } from './errors.ts'
@@ -98,7 +99,7 @@ const rotate = async (
   const begun = dataDir === null ? null : await beginKeyRotation(dataDir, own?.files)
   const keys = await scope.openKeys()
   const replaced = own ? await own.replacePairs(database, keys) : 0
-  const rotation = await rewrapRows(database, keys, signal, own?.tables ?? (await listSealedTables()))
+  const rotation = await rewrapRows(database, keys, signal, own?.tables ?? (await listSealedTables(config)))
   const { name } = keys.current()
   const ok = rotation.unreadable.length === 0 && rotation.settled
   const report = (head: string, ...next: string[]) => ({
@@ -128,8 +129,8 @@ const rotate = async (
 }
 
 /** What is under the master key, also of features. */
-const listSealedTables = async (): Promise<SealedTable[]> => {
-  const features = await loadFeatures(featureSources)
+const listSealedTables = async ({ featureFolders }: Config): Promise<SealedTable[]> => {
+  const features = await loadFeatures(await loadFeatureSources(featureFolders))
   return [...coreSealedTables, ...features.flatMap(({ definition }) => definition.sealed ?? [])]
 }
 

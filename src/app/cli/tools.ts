@@ -1,11 +1,11 @@
 import { relative } from 'node:path'
 import { type Environment, readConfig } from '../../infra/config/config.ts'
-import { loadAllParts } from '../load-all-parts.ts'
+import { loadProduct } from '../load-all-parts.ts'
 import { exitCodes } from './errors.ts'
 
 /** `mason tools`: lists the nodes and tools of a run, with those of the product. Returns the exit code. */
 export const listTools = async ({ json }: { json?: boolean }, env: Environment): Promise<number> => {
-  const { files } = await loadAllParts(readConfig(env, { role: 'tools' }).toolFolders)
+  const { files } = (await loadProduct(readConfig(env, { role: 'tools' }))).parts
   const rows = [...files].map(([part, file]) => ({
     name: part.name,
     kind: part.kind === 'node' ? 'node' : part.kinds.join(', '),

@@ -1,4 +1,4 @@
-import { defineCommand } from '../definitions.ts'
+import { defineCommand } from '../command-definition.ts'
 
 export default defineCommand({
   name: 'ap2',

@@ -1,4 +1,4 @@
-import { defineCommand } from '../definitions.ts'
+import { defineCommand } from '../command-definition.ts'
 import type { PaymentTrail } from './ledger/payment-queries.ts'
 
 type TrailFlags = { url?: string; token?: string; business: string; json?: boolean }

@@ -1,4 +1,4 @@
-import { defineKeys } from '../definitions.ts'
+import { defineKeys } from '../keys-definition.ts'
 import { openPaymentMasterKeys, paymentKeyFiles } from './keys/executor-master-keys.ts'
 
 export default defineKeys({

@@ -1,4 +1,4 @@
-import { defineCommand } from '../definitions.ts'
+import { defineCommand } from '../command-definition.ts'
 
 type Flags = { url?: string; token?: string; business?: string; format?: string }
 

@@ -1,4 +1,4 @@
-import { type CommandTools, defineCommand } from '../definitions.ts'
+import { type CommandTools, defineCommand } from '../command-definition.ts'
 import type { DeliveryView } from './webhook-schemas.ts'
 
 type Target = { url?: string; token?: string }

@@ -83,6 +83,8 @@ export type Config = {
   otlpEndpoint: string | null
   /** Folders with nodes and tools of a product. */
   toolFolders: readonly string[]
+  /** Those of its features. */
+  featureFolders: readonly string[]
   client: { url: string | null; token: string | null }
 }
 
@@ -247,6 +249,7 @@ const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Conf
   logLevel: settings.LOG_LEVEL,
   otlpEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
   toolFolders: settings.MASON_TOOLS,
+  featureFolders: settings.MASON_FEATURES,
   client: { url: settings.MASON_URL ?? null, token: settings.MASON_TOKEN ?? null },
 })
 

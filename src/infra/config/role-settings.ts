@@ -54,16 +54,23 @@ export const readSettings: Partial<Record<ProcessRole, readonly SettingName[]>> 
     'HOST',
     'LOG_LEVEL',
   ],
-  migrate: [...databaseSettings, 'MASON_PAYMENT_DATABASE_URL', 'MASON_MIGRATE_URL', 'LOG_LEVEL'],
+  migrate: [
+    ...databaseSettings,
+    'MASON_PAYMENT_DATABASE_URL',
+    'MASON_MIGRATE_URL',
+    'MASON_FEATURES',
+    'LOG_LEVEL',
+  ],
   keys: [
     ...databaseSettings,
     ...paymentSettings,
     'MASON_MASTER_KEY',
     'MASON_PREVIOUS_MASTER_KEYS',
+    'MASON_FEATURES',
     'LOG_LEVEL',
   ],
   queue: [...databaseSettings, 'REDIS_URL', 'MASON_QUEUE_PREFIX', 'LOG_LEVEL'],
-  tools: ['MASON_TOOLS', 'LOG_LEVEL'],
+  tools: ['MASON_TOOLS', 'MASON_FEATURES', 'LOG_LEVEL'],
   client: ['MASON_URL', 'MASON_TOKEN', 'LOG_LEVEL'],
 }
 

@@ -71,6 +71,14 @@ const listOfKeys32 = () =>
     .transform(splitList)
     .default([])
 
+const folderList = () =>
+  checkedText((text) => {
+    const wrong = splitList(text).find((one) => isFolder(one) !== true)
+    return wrong === undefined ? null : `must be comma-separated folders; ${quoteText(wrong)} is none`
+  })
+    .transform((text) => splitList(text).map((path) => resolve(path)))
+    .default([])
+
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
 
 /** The path under which a proxy has Mason; its first part is none of Mason's own, or the two would be one. */
@@ -198,12 +206,8 @@ export const settingsSchema = z.object({
   WORKER_CONCURRENCY: wholeNumber(1, 1000).default(8),
   WORKER_MAX_RUNS: wholeNumber(1, 10_000).default(256),
   LOG_LEVEL: oneOfWords(logLevels).default('info'),
-  MASON_TOOLS: checkedText((text) => {
-    const wrong = splitList(text).find((one) => isFolder(one) !== true)
-    return wrong === undefined ? null : `must be comma-separated folders; ${quoteText(wrong)} is none`
-  })
-    .transform((text) => splitList(text).map((path) => resolve(path)))
-    .default([]),
+  MASON_TOOLS: folderList(),
+  MASON_FEATURES: folderList(),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpAddress().optional(),
   MASON_URL: httpAddress().optional(),
   MASON_TOKEN: headerText().optional(),
@@ -289,6 +293,7 @@ export const settingRemedies: Record<SettingName, string> = {
   WORKER_MAX_RUNS:
     'remove it for the default: a worker has 256 runs at once, at work and waiting for models and slow tools',
   MASON_TOOLS: 'list folders with *.tool.ts and *.node.ts files, or name them in mason.config.ts',
+  MASON_FEATURES: 'list the folders of features, or name them in mason.config.ts',
   LOG_LEVEL: 'remove it for the default, info',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'set it, for example to http://127.0.0.1:4318',
   MASON_URL: 'set it, for example to http://127.0.0.1:8080',

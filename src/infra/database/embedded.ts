@@ -7,6 +7,7 @@ import { silentLog } from '../lib/silent-log.ts'
 import { type Database, runStatements, type ScopeOptions, toBusinessScopeSql } from './database.ts'
 import { translateErrors } from './database-errors.ts'
 import { lockFolder } from './folder-lock.ts'
+import type { Migration } from './migration.ts'
 import { createBinding } from './named-parameters.ts'
 import { migratePglite, startPglite } from './pglite.ts'
 import { readSeedImage, SeededMemoryFS, unpackSeedImage } from './seed-image.ts'
@@ -21,16 +22,17 @@ export type EmbeddedDatabase = Database & { kind: 'embedded'; pglite: PGlite }
  */
 export const openEmbeddedDatabase = async (options: {
   dataDir?: string
-  loadDataDir?: Uint8Array
+  loadDataDir?: Uint8Array | undefined
+  migrations?: readonly Migration[] | undefined
   log?: Log
 }): Promise<EmbeddedDatabase> => {
-  const { dataDir, loadDataDir, log = silentLog } = options
+  const { dataDir, loadDataDir, migrations, log = silentLog } = options
   const unlock = dataDir ? await lockFolder(dataDir) : async () => {}
   try {
     const pglite = dataDir
       ? await startInFolder(join(dataDir, 'pgdata'), log)
       : await startPglite({ fs: new SeededMemoryFS(loadDataDir ?? (await readSeedImage(log))) })
-    await prepareSession(pglite)
+    await prepareSession(pglite, migrations)
     return toDatabase(pglite, unlock)
   } catch (error) {
     await unlock()
@@ -43,8 +45,8 @@ const startInFolder = async (folder: string, log: Log): Promise<PGlite> => {
   return startPglite({ dataDir: folder })
 }
 
-const prepareSession = async (pglite: PGlite): Promise<void> => {
-  await migratePglite(pglite)
+const prepareSession = async (pglite: PGlite, migrations?: readonly Migration[]): Promise<void> => {
+  await migratePglite(pglite, migrations)
   // of earlier versions a worker could create tables, for a queue
   await pglite.exec(`
     REVOKE CREATE ON DATABASE ${(await pglite.query<{ name: string }>('SELECT quote_ident(current_database()) AS name')).rows[0]?.name} FROM mason_worker;

@@ -5,7 +5,13 @@ export type MigrationTarget = {
 }
 
 /** A migration script with the SHA-256 checksum that is stored when it is applied. One of a feature is named `<id>/<file>`. */
-export type Migration = { name: string; text: string; checksum: string }
+export type Migration = {
+  name: string
+  text: string
+  checksum: string
+  /** Of a feature of a product: where it is, and the tables of the feature. */
+  own?: { path: string; tables: readonly string[] }
+}
 
 /** A migration as the database has it. */
 export type AppliedMigration = Pick<Migration, 'name' | 'checksum'>

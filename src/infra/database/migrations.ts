@@ -1,26 +1,27 @@
-import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { MasonError } from '../../state/errors.ts'
-import { sha256 } from '../lib/ids.ts'
 import { toPackagePath } from '../lib/package-path.ts'
 import { adoptDatabase } from './adopt-database.ts'
 import { deadlockDetected } from './database-errors.ts'
 import type { AppliedMigration, Migration, MigrationTarget } from './migration.ts'
+import {
+  checkOwnTables,
+  listFiles,
+  type OwnMigrations,
+  readMigration,
+  readOwnMigrations,
+} from './own-migrations.ts'
 
 const featuresFolder = toPackagePath('src', 'features')
-const toFolder = (name: string): string =>
-  name.includes('/') ? join(featuresFolder, dirname(name), 'migrations') : toPackagePath('migrations')
+const toPath = (name: string): string =>
+  join(
+    name.includes('/') ? join(featuresFolder, dirname(name), 'migrations') : toPackagePath('migrations'),
+    basename(name),
+  )
 
-/** What a folder has; nothing where it does not exist. */
-const listFiles = (folder: string): Promise<string[]> =>
-  readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
-    throw error
-  })
-
-/** All migrations, of the core and of the features that are there, in the order of their file names. */
-export const readMigrations = async (): Promise<Migration[]> => {
+/** All migrations, of the core, of the features that are there and of `own` ones, in the order of their file names. */
+export const readMigrations = async (own: readonly OwnMigrations[] = []): Promise<Migration[]> => {
   const features = await Promise.all(
     (await listFiles(featuresFolder)).map(async (id) =>
       (await listFiles(join(featuresFolder, id, 'migrations'))).map((file) => `${id}/${file}`),
@@ -28,14 +29,15 @@ export const readMigrations = async (): Promise<Migration[]> => {
   )
   const names = [...(await listFiles(toPackagePath('migrations'))), ...features.flat()]
     .filter((name) => /^\d.*\.sql$/.test(basename(name)))
-    .sort((one, other) => (basename(one) < basename(other) ? -1 : 1))
-  return Promise.all(
-    names.map(async (name) => {
-      const text = await readFile(join(toFolder(name), basename(name)), 'utf8')
-      return { name, text, checksum: sha256(text) }
-    }),
+    .sort(byFile)
+  const builtIn = await Promise.all(names.map((name) => readMigration(name, toPath(name))))
+  if (own.length === 0) return builtIn
+  return [...builtIn, ...(await readOwnMigrations(own, builtIn))].sort((one, other) =>
+    byFile(one.name, other.name),
   )
 }
+
+const byFile = (one: string, other: string): number => (basename(one) < basename(other) ? -1 : 1)
 
 /** Processes at work lock tables in another order than a migration: Postgres may refuse it, and it is tried again. */
 const maxTries = 20
@@ -54,20 +56,31 @@ export const applyMigrations = async (
     CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`)
   const all = given ?? (await readMigrations())
   const stored = (await target.query('SELECT name, checksum FROM migrations')) as AppliedMigration[]
-  const rows = await adoptDatabase(target, all, stored)
+  // a product has no features that are older than the baseline
+  const rows = await adoptDatabase(
+    target,
+    all.filter(({ own }) => !own),
+    stored,
+  )
   const applied = new Map(rows.map(({ name, checksum }) => [name, checksum]))
   const done: string[] = []
   if (all.some(({ name }) => !applied.has(name))) await checkVector(target)
-  for (const { name, text, checksum } of all) {
+  for (const migration of all) {
+    const { name, text, checksum } = migration
     const known = applied.get(name)
     if (known === checksum) continue
     if (known !== undefined) {
-      const { problem, remedy } = describeChanged(name)
+      const { problem, remedy } = describeChanged(migration)
       throw new MasonError('invalid_settings', problem, { remedy })
     }
-    const script = `BEGIN; ${text}; INSERT INTO migrations (name, checksum) VALUES ('${name}', '${checksum}'); COMMIT`
+    const script = `BEGIN; ${text}; INSERT INTO migrations (name, checksum) VALUES ('${name}', '${checksum}')`
+    const run = async (): Promise<void> => {
+      await target.run(script)
+      await checkOwnTables(target, migration)
+      await target.run('COMMIT')
+    }
     const apply = (tries: number): Promise<void> =>
-      target.run(script).catch(async (error: unknown) => {
+      run().catch(async (error: unknown) => {
         await target.run('ROLLBACK')
         if ((error as { code?: unknown }).code === deadlockDetected && tries < maxTries) {
           await pause(retryMs * (1 + Math.random()))
@@ -81,17 +94,20 @@ export const applyMigrations = async (
   return done
 }
 
-const describeChanged = (name: string): { problem: string; remedy: string } => ({
+const describeChanged = ({ name, own }: Migration): { problem: string; remedy: string } => ({
   problem: `migration ${name} was changed after it was applied`,
-  remedy: `restore the original ${relative(toPackagePath(), join(toFolder(name), basename(name)))} and put the change into a new file`,
+  remedy: `restore the original ${own?.path ?? relative(toPackagePath(), toPath(name))} and put the change into a new file`,
 })
 
 const isOfRemovedFeature = (name: string, all: readonly Migration[]): boolean =>
   name.includes('/') && !all.some((one) => dirname(one.name) === dirname(name))
 
-/** The ids of the features whose tables the database has, and which this version does not. */
-export const findRemovedFeatures = async (applied: readonly AppliedMigration[]): Promise<string[]> => {
-  const all = await readMigrations()
+/** The ids of the features whose tables the database has, and which are not among `all` migrations. */
+export const findRemovedFeatures = async (
+  applied: readonly AppliedMigration[],
+  given?: readonly Migration[],
+): Promise<string[]> => {
+  const all = given ?? (await readMigrations())
   const removed = applied.filter(({ name }) => isOfRemovedFeature(name, all))
   return [...new Set(removed.map(({ name }) => dirname(name)))]
 }
@@ -99,8 +115,9 @@ export const findRemovedFeatures = async (applied: readonly AppliedMigration[]):
 /** What keeps this version from working on a database with these migrations, and the remedy; null: nothing. */
 export const findMigrationGap = async (
   applied: readonly AppliedMigration[],
+  given?: readonly Migration[],
 ): Promise<{ problem: string; remedy: string } | null> => {
-  const all = await readMigrations()
+  const all = given ?? (await readMigrations())
   const list = (names: readonly { name: string }[]): string => names.map(({ name }) => name).join(', ')
   const missing = all.filter(({ name }) => !applied.some((one) => one.name === name))
   if (missing.length > 0)
@@ -122,7 +139,7 @@ export const findMigrationGap = async (
   const changed = all.find(
     ({ name, checksum }) => applied.find((one) => one.name === name)?.checksum !== checksum,
   )
-  return changed ? describeChanged(changed.name) : null
+  return changed ? describeChanged(changed) : null
 }
 
 const readVectorFacts = async (target: MigrationTarget): Promise<VectorFacts> => {

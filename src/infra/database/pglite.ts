@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { PGlite, type PGliteOptions, types } from '@electric-sql/pglite'
 import { vector } from '@electric-sql/pglite-pgvector'
-import type { MigrationTarget } from './migration.ts'
+import type { Migration, MigrationTarget } from './migration.ts'
 import { applyMigrations } from './migrations.ts'
 
 /**
@@ -30,8 +30,8 @@ export const toMigrationTarget = (pglite: PGlite): MigrationTarget => ({
     (await pglite.query<Record<string, unknown>>(text, values as unknown[])).rows,
 })
 
-/** Applies missing migrations. */
-export const migratePglite = async (pglite: PGlite): Promise<void> => {
+/** Applies missing migrations: those of this package, or all of these. */
+export const migratePglite = async (pglite: PGlite, migrations?: readonly Migration[]): Promise<void> => {
   await pglite.exec('SET search_path = mason, public')
-  await applyMigrations(toMigrationTarget(pglite))
+  await applyMigrations(toMigrationTarget(pglite), migrations)
 }

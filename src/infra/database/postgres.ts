@@ -9,7 +9,7 @@ import {
   translateErrors,
 } from './database-errors.ts'
 import type { ProcessLogin } from './login-roles.ts'
-import type { MigrationTarget } from './migration.ts'
+import type { Migration, MigrationTarget } from './migration.ts'
 import { applyMigrations, insufficientPrivilege } from './migrations.ts'
 import { createBinding } from './named-parameters.ts'
 import { ensureLogins } from './process-logins.ts'
@@ -136,12 +136,13 @@ const awaitAll = async <T extends readonly unknown[]>(
 }
 
 /**
- * Applies missing migrations and returns their names, then creates `logins` and gives the tables to their owner role. An
+ * Applies missing migrations (of this package, or of these) and returns their names, then creates `logins` and gives the tables to their owner role. An
  * advisory lock admits one process at a time.
  */
 export const migratePostgres = async (
   url: string,
   logins: readonly ProcessLogin[] = [],
+  migrations?: readonly Migration[],
 ): Promise<string[]> => {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 })
   client.on('error', () => {})
@@ -155,7 +156,7 @@ export const migratePostgres = async (
       run: async (text) => void (await client.query(text)),
       query: async (text, values) => (await client.query(text, values as unknown[])).rows,
     }
-    const applied = await applyMigrations(target).catch((error: unknown) => {
+    const applied = await applyMigrations(target, migrations).catch((error: unknown) => {
       const { code, message } = error as { code?: unknown; message: string }
       if (code !== insufficientPrivilege) throw error
       throw new MasonError('invalid_settings', `${client.user} may not create the tables: ${message}`, {

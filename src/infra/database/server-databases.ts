@@ -4,18 +4,24 @@ import type { ServerDatabase } from '../config/config.ts'
 import type { Database, ProcessDatabases, ServerSchema } from './database.ts'
 import { describeUnreachable, isDatabaseUnavailable } from './database-errors.ts'
 import { listLogins, loginRoles, type ProcessLogin, sharesLogin, superuserWarning } from './login-roles.ts'
-import type { AppliedMigration } from './migration.ts'
+import type { AppliedMigration, Migration } from './migration.ts'
 import { findMigrationGap } from './migrations.ts'
 import { migratePostgres, openPostgresDatabase } from './postgres.ts'
 
 /** Opens the pools of a process: of each part under its own login where the settings have one. */
 export const openServerDatabases = async (
   config: ServerDatabase,
-  options: { schema: ServerSchema; max: number; onError: (error: Error) => void; log: Log },
+  options: {
+    schema: ServerSchema
+    migrations?: readonly Migration[] | undefined
+    max: number
+    onError: (error: Error) => void
+    log: Log
+  },
 ): Promise<ProcessDatabases> => {
   const { url, migrateUrl } = config
-  const { schema, max, onError, log } = options
-  if (schema === 'migrate') await migratePostgres(migrateUrl ?? url, listLogins(config))
+  const { schema, migrations, max, onError, log } = options
+  if (schema === 'migrate') await migratePostgres(migrateUrl ?? url, listLogins(config), migrations)
   const opened = listLogins(config).map(({ setting, url: from }) => ({
     setting: setting as string,
     url: from,
@@ -31,7 +37,7 @@ export const openServerDatabases = async (
   try {
     if (schema !== 'unchecked')
       for (const each of opened) {
-        await checkSchema(each)
+        await checkSchema(each, migrations)
         if (each.setting === 'MASON_PAYMENT_DATABASE_URL') await checkPaymentLogin(each.database)
         else await warnAboutSuperuser(each.database, log)
       }
@@ -47,15 +53,10 @@ export const openServerDatabases = async (
 const unpreparedCodes: readonly unknown[] = ['42P01', '3F000', '42704', '22023', '42501']
 
 /** Throws `invalid_settings` where this database is older or newer than the migrations of this version. */
-const checkSchema = async ({
-  database,
-  url,
-  setting,
-}: {
-  database: Database
-  url: string
-  setting: string
-}): Promise<void> => {
+const checkSchema = async (
+  { database, url, setting }: { database: Database; url: string; setting: string },
+  migrations: readonly Migration[] | undefined,
+): Promise<void> => {
   const applied = await database
     .query<AppliedMigration>('SELECT name, checksum FROM migrations')
     .catch((error: unknown) => {
@@ -64,7 +65,7 @@ const checkSchema = async ({
       const { problem, remedy } = describeUnreachable(url, cause, setting)
       throw new MasonError('database_unavailable', problem, { remedy, cause: error })
     })
-  const gap = await findMigrationGap(applied?.rows ?? [])
+  const gap = await findMigrationGap(applied?.rows ?? [], migrations)
   if (gap) throw new MasonError('invalid_settings', gap.problem, { remedy: gap.remedy })
 }
 

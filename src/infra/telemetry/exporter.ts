@@ -2,13 +2,11 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { BatchSpanProcessor, type SpanExporter, type SpanProcessor } from '@opentelemetry/sdk-trace-node'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
+import type { SpanCounts } from './metrics.ts'
 
 /** Spans that may wait to be sent; further ones are dropped. The specification's default. */
 const maxWaitingSpans = 2048
 const warnEveryMs = 60_000
-
-/** Spans since this process started: `failed` were refused by the collector, `dropped` exceeded the queue. */
-export type SpanCounts = { exported: number; failed: number; dropped: number }
 
 /** Options of `createSpanExport`. */
 export type SpanExportOptions = {

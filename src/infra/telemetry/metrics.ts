@@ -1,7 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { errorCodes } from '../../state/errors.ts'
 import type { Outcome } from '../../state/outcome.ts'
-import type { SpanCounts } from './exporter.ts'
+
+/** Spans since this process started: `failed` were refused by the collector, `dropped` exceeded the queue. */
+export type SpanCounts = { exported: number; failed: number; dropped: number }
 
 /**
  * What one process counts, for Prometheus. Labels are words of the program, HTTP routes, and names that admins chose

@@ -2,7 +2,8 @@ import { MasonError } from '../../state/errors.ts'
 import { noTracer } from '../../state/ports/tracer.ts'
 import { listOptionalPackages, readMasonVersion } from '../lib/package-path.ts'
 import { settlesWithin } from '../lib/timeouts.ts'
-import type { SpanCounts, SpanExportOptions } from './exporter.ts'
+import type { SpanExportOptions } from './exporter.ts'
+import type { SpanCounts } from './metrics.ts'
 
 /** Options of `openTelemetry`. */
 export type TelemetryOptions = Omit<SpanExportOptions, 'endpoint'> & {

@@ -1,9 +1,22 @@
+// biome-ignore-all lint/suspicious/noEmptyInterface: a build without features has none
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
 import type { Models } from './models.ts'
 
-/** The services of a run that features open, each by its `*.run-service.ts`; the feature declares the type here as a port does. */
-// biome-ignore lint/suspicious/noEmptyInterface: a build without features has none
+/**
+ * The services of a run that features open, each by its `*.run-service.ts`; the feature declares the type here as a port does.
+ *
+ * @example
+ * ```ts
+ * import 'mason-runtime/features'
+ *
+ * declare module 'mason-runtime/features' {
+ *   interface FeatureServices {
+ *     board: { read(): string }
+ *   }
+ * }
+ * ```
+ */
 export interface FeatureServices {}
 
 /**

@@ -74,6 +74,7 @@ describe('the settings', () => {
       logLevel: 'info',
       otlpEndpoint: null,
       toolFolders: [],
+      featureFolders: [],
       client: { url: null, token: null },
     })
   })

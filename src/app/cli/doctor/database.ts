@@ -17,26 +17,34 @@ import { openDatabase } from '../../../infra/database/open-database.ts'
 import { silentLog } from '../../../infra/lib/silent-log.ts'
 import { stripCredentials } from '../../../infra/lib/strip-credentials.ts'
 import { isMasonError } from '../../../state/errors.ts'
-import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
+import { type DoctorCheck, type DoctorFinding, fail, type LoadedFeatures, pass } from './check.ts'
 
 /** Whether the database is reachable and migrated. */
-export const checkDatabase: DoctorCheck = async (config, signal) => {
+export const checkDatabase: DoctorCheck = async (config, signal, { migrations }) => {
   const { database } = config
   if (database.kind === 'postgres')
     return (
-      await Promise.all(listDatabaseLogins(database).map((login) => checkPostgres(login, signal)))
+      await Promise.all(listDatabaseLogins(database).map((login) => checkPostgres(login, signal, migrations)))
     ).flat()
-  return [database.kind === 'embedded' ? await checkEmbedded(config, database.dataDir) : pass('in memory')]
+  return [
+    database.kind === 'embedded'
+      ? await checkEmbedded(config, database.dataDir, migrations)
+      : pass('in memory'),
+  ]
 }
 
 /** Whether there is a database to read; an embedded one is created at the first start. */
 export const hasDatabase = ({ database }: Config): boolean =>
   database.kind !== 'embedded' || existsSync(join(database.dataDir, 'pgdata'))
 
-const checkEmbedded = async (config: Config, dataDir: string): Promise<DoctorFinding> => {
+const checkEmbedded = async (
+  config: Config,
+  dataDir: string,
+  migrations: LoadedFeatures['migrations'],
+): Promise<DoctorFinding> => {
   if (!hasDatabase(config)) return pass(`embedded; the first start creates it in ${dataDir}`)
   try {
-    await (await openDatabase(config, silentLog)).close()
+    await (await openDatabase(config, silentLog, { migrations })).close()
     return pass(`embedded in ${dataDir}, opens and is up to date`)
   } catch (error) {
     if (isMasonError(error, 'data_dir_locked')) return pass(`embedded; ${error.message}`)
@@ -84,6 +92,7 @@ const listDatabaseLogins = (database: ServerDatabase): Login[] => {
 const checkPostgres = async (
   { setting, url, roles }: Login,
   signal: AbortSignal,
+  migrations: LoadedFeatures['migrations'],
 ): Promise<DoctorFinding[]> => {
   const { default: pg } = await import('pg')
   const client = new pg.Client({
@@ -109,7 +118,7 @@ const checkPostgres = async (
     return [
       pass(`PostgreSQL ${facts.version.split(' ')[0]} at ${stripCredentials(url)} as ${facts.me}`),
       toVectorFinding(facts),
-      ...(await toMigrationFindings(applied, facts)),
+      ...(await toMigrationFindings(applied, facts, migrations)),
       ...listLoginFindings(setting, facts),
     ]
   } catch (error) {
@@ -153,6 +162,7 @@ const toVectorFinding = (facts: VectorFacts): DoctorFinding => {
 const toMigrationFindings = async (
   applied: readonly AppliedMigration[],
   { has_migrations, missing_roles, me }: DatabaseFacts,
+  migrations: LoadedFeatures['migrations'],
 ): Promise<DoctorFinding[]> => {
   if (has_migrations && missing_roles.length > 0)
     return [
@@ -161,9 +171,9 @@ const toMigrationFindings = async (
         `run \`mason migrate\`, or as a superuser: GRANT ${missing_roles.join(', ')} TO ${me}`,
       ),
     ]
-  const gap = await findMigrationGap(applied)
+  const gap = await findMigrationGap(applied, migrations)
   if (gap) return [fail(gap.problem, gap.remedy)]
-  const removed = await findRemovedFeatures(applied)
+  const removed = await findRemovedFeatures(applied, migrations)
   return [
     pass(`${applied.length} of ${applied.length} migrations applied`),
     ...removed.map((id) =>

@@ -1,13 +1,15 @@
 import { loadKind } from '../../../features/load-features.ts'
 import { type Config, type Environment, inspectConfig } from '../../../infra/config/config.ts'
 import { databaseSettings, type ProcessRole } from '../../../infra/config/role-settings.ts'
-import { toErrorMessage } from '../../../state/errors.ts'
+import { isMasonError, toErrorMessage } from '../../../state/errors.ts'
 import { featureSources } from '../../features.generated.ts'
+import { listOwnSources, loadFeatureSources, readFeatureMigrations } from '../../load-feature-sources.ts'
 import { withCommandName } from '../command-name.ts'
 import { exitCodes } from '../errors.ts'
+import { listFeatures } from '../features/list-features.ts'
 import { openTerminal, type Terminal } from '../terminal.ts'
 import { checkAccess } from './access.ts'
-import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
+import { type DoctorCheck, type DoctorFinding, fail, type LoadedFeatures, pass } from './check.ts'
 import { checkDatabase, withUnmigratedDatabase } from './database.ts'
 import { checkFiles } from './files.ts'
 import { checkLearning } from './learning.ts'
@@ -44,9 +46,24 @@ const databaseChecks: typeof checks = [
   { name: 'learning', check: checkLearning, needs: [] },
 ]
 
+/** The features, and what is to be said of those of the product. */
+const checkFeatures = async ({
+  featureFolders,
+}: Config): Promise<LoadedFeatures & { findings: DoctorFinding[] }> => {
+  try {
+    const sources = await loadFeatureSources(featureFolders)
+    const own = await listFeatures(listOwnSources(sources))
+    const findings = own.map(({ id }) => pass(`${id} of mason.config loads`))
+    return { sources, migrations: await readFeatureMigrations(sources), findings }
+  } catch (error) {
+    if (!isMasonError(error, 'invalid_settings')) throw error
+    return { sources: featureSources, findings: [fail(error.message, error.remedy ?? 'correct it')] }
+  }
+}
+
 /** Those of features, which also run when the database is fine. */
-const loadFeatureChecks = async (): Promise<typeof checks> =>
-  (await loadKind(featureSources, 'doctor')).map(({ definition: { name, settings, check } }) => ({
+const loadFeatureChecks = async ({ sources }: LoadedFeatures): Promise<typeof checks> =>
+  (await loadKind(sources, 'doctor')).map(({ definition: { name, settings, check } }) => ({
     name,
     needs: settings,
     check: (config) =>
@@ -86,15 +103,21 @@ export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promis
   const canRun = ({ needs, check }: (typeof checks)[number]): boolean =>
     !needs.some((setting) => invalidSettings.has(setting)) &&
     !(role === 'payments' && notOfPayments.includes(check))
-  const pendingFindings = checks
-    .filter(canRun)
-    .map(async ({ name, check }) => ({ name, findings: await runCheck(check, config, signal) }))
-  const all = [{ name: 'settings', findings: settings }, ...(await Promise.all(pendingFindings))]
+  const { findings, ...features } = await checkFeatures(config)
+  const run = async ({ name, check }: (typeof checks)[number]) => ({
+    name,
+    findings: await runCheck(() => check(config, signal, features)),
+  })
+  const all = [
+    { name: 'settings', findings: settings },
+    { name: 'features', findings },
+    ...(await Promise.all(checks.filter(canRun).map(run))),
+  ]
   // last, because an embedded database can be opened once at a time
   const database = all.find(({ name }) => name === 'database')
   if (database?.findings.every(({ ok }) => ok))
-    for (const { name, check } of [...(await loadFeatureChecks()), ...databaseChecks].filter(canRun))
-      all.push({ name, findings: await runCheck(check, config, signal) })
+    for (const one of [...(await loadFeatureChecks(features)), ...databaseChecks].filter(canRun))
+      all.push(await run(one))
   for (const { name, findings } of all)
     for (const finding of findings) terminal.out.write(formatFinding(name, finding, terminal))
   const problemCount = all.flatMap(({ findings }) => findings).filter(({ ok }) => !ok).length
@@ -106,13 +129,9 @@ export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promis
   return problemCount === 0 ? exitCodes.done : exitCodes.failed
 }
 
-const runCheck = async (
-  check: DoctorCheck,
-  config: Config,
-  signal: AbortSignal,
-): Promise<DoctorFinding[]> => {
+const runCheck = async (check: () => Promise<DoctorFinding[]>): Promise<DoctorFinding[]> => {
   try {
-    return await check(config, signal)
+    return await check()
   } catch (error) {
     const text = `the check failed: ${toErrorMessage(error)}`
     return [fail(text, 'set LOG_LEVEL=debug and run the failing command for details')]

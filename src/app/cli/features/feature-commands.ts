@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
-import type { CommandTools } from '../../../features/definitions.ts'
-import { loadKind } from '../../../features/load-features.ts'
+import type { CommandTools } from '../../../features/command-definition.ts'
+import { type FeatureSource, loadKind } from '../../../features/load-features.ts'
+import { MasonError } from '../../../state/errors.ts'
 import { featureSources } from '../../features.generated.ts'
 import { exitCodes, UsageError } from '../errors.ts'
 import { withAdminClient } from '../models/admin-client.ts'
@@ -37,14 +38,18 @@ const refuse = (message: string, remedy: string): never => {
   throw new UsageError(message, remedy)
 }
 
-/** Loads the commands of all features; the result adds them, and their options of `mason keys rotate`. */
-export const loadFeatureCommands = async () => {
-  const commands = await loadKind(featureSources, 'command')
-  const keys = await loadKind(featureSources, 'keys')
+/** Loads the commands of features; the result adds them, and their options of `mason keys rotate`. */
+export const loadFeatureCommands = async (sources: readonly FeatureSource[] = featureSources) => {
+  const commands = await loadKind(sources, 'command')
+  const keys = await loadKind(sources, 'keys')
   return {
     add(program: Command, start: StartCommand, startAlone: StartAlone): void {
-      for (const { definition } of commands) {
+      for (const { file, definition } of commands) {
         const { name, description } = definition
+        if (program.commands.some((command) => command.name() === name))
+          throw new MasonError('invalid_settings', `${file} defines the command "${name}", which Mason has`, {
+            remedy: 'give it another name',
+          })
         definition.add(program.command(name).description(description), createTools(start, startAlone))
       }
     },

@@ -1,5 +1,8 @@
+import { dirname } from 'node:path'
 import { type FeatureSource, loadFeatures, loadKind, loadRoutes } from '../../../features/load-features.ts'
+import { type Environment, readConfig } from '../../../infra/config/config.ts'
 import { featureSources } from '../../features.generated.ts'
+import { loadFeatureSources } from '../../load-feature-sources.ts'
 import { exitCodes } from '../errors.ts'
 
 /** What a feature is made of. Routes as method and path. */
@@ -19,7 +22,7 @@ export const listFeatures = async (
   const features = await loadFeatures(sources)
   return Promise.all(
     features.map(async ({ file, definition: { id, tables } }) => {
-      const own = sources.filter(({ folder }) => file === `${folder}/feature.ts`)
+      const own = sources.filter(({ folder }) => folder === dirname(file))
       const routes: string[] = []
       const app = Object.fromEntries(
         methods.map((method) => [
@@ -47,9 +50,10 @@ export const listFeatures = async (
 const noServices: unknown = new Proxy({}, { get: () => noServices })
 
 /** `mason features` */
-export const printFeatures = async (flags: { json?: boolean }): Promise<number> => {
+export const printFeatures = async (flags: { json?: boolean }, env: Environment): Promise<number> => {
   const print = (text: string): void => void process.stdout.write(`${text}\n`)
-  for (const { id, ...parts } of await listFeatures()) {
+  const { featureFolders } = readConfig(env, { role: 'tools' })
+  for (const { id, ...parts } of await listFeatures(await loadFeatureSources(featureFolders))) {
     if (flags.json) print(JSON.stringify({ id, ...parts }))
     else {
       print(id)

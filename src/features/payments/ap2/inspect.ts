@@ -1,4 +1,4 @@
-import type { AloneTools } from '../../definitions.ts'
+import type { AloneTools } from '../../command-definition.ts'
 import { parseChain, readContent } from '../mandates/tokens/chain.ts'
 import { decodeJson, hashText, isObject, toShortText } from '../mandates/tokens/encoding.ts'
 import { parseJws } from '../mandates/tokens/jws.ts'

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { z } from 'zod'
-import type { AloneTools } from '../../definitions.ts'
+import type { AloneTools } from '../../command-definition.ts'
 import { createKeyImporter, trustForEveryRole } from '../mandates/tokens/keys.ts'
 import { attempt } from '../mandates/tokens/token-error.ts'
 import { spentSchema } from '../mandates/v2/types.ts'

@@ -1,0 +1,9 @@
+import { type Environment, readConfig } from '../../../infra/config/config.ts'
+import { listOwnSources, loadFeatureSources } from '../../load-feature-sources.ts'
+import { type FeatureCommands, loadFeatureCommands } from './feature-commands.ts'
+
+/** The commands of the features of a product. */
+export const loadOwnCommands = async (env: Environment): Promise<FeatureCommands> => {
+  const { featureFolders } = readConfig(env, { role: 'tools' })
+  return loadFeatureCommands(listOwnSources(await loadFeatureSources(featureFolders)))
+}

@@ -1,0 +1,88 @@
+import { readdir } from 'node:fs/promises'
+import { basename, dirname, join, relative, sep } from 'node:path'
+import { type FeatureSource, isFeatureFile, loadFeatures, readFileKind } from '../features/load-features.ts'
+import { loadInTime, type PartSource } from '../graph/load.ts'
+import type { Migration } from '../infra/database/migration.ts'
+import { readMigrations } from '../infra/database/migrations.ts'
+import { openSourceLoader } from '../project/source-loader.ts'
+import { MasonError } from '../state/errors.ts'
+import { featureSources } from './features.generated.ts'
+
+/** A feature of a product: its files have been loaded. */
+type OwnSource = FeatureSource & { migrations: string }
+
+const isOwn = (source: FeatureSource): source is OwnSource => 'migrations' in source
+
+/** The features of this build and those of these folders of a product. Throws `invalid_settings` that names the files at odds. */
+export const loadFeatureSources = async (folders: readonly string[]): Promise<readonly FeatureSource[]> => {
+  if (folders.length === 0) return featureSources
+  using loader = await openSourceLoader(process.cwd())
+  const sources: FeatureSource[] = [...featureSources]
+  for (const folder of new Set(folders)) sources.push(await loadSource(folder, loader.load))
+  await loadFeatures(sources)
+  return sources
+}
+
+/** Those of the product. */
+export const listOwnSources = (sources: readonly FeatureSource[]): FeatureSource[] => sources.filter(isOwn)
+
+/** The migrations of the core and of these features, in the order of their names. */
+export const readFeatureMigrations = async (sources: readonly FeatureSource[]): Promise<Migration[]> => {
+  const own = sources.filter(isOwn)
+  const features = await loadFeatures(own)
+  return readMigrations(
+    features.map(({ file, definition: { id, tables } }) => ({
+      id,
+      tables,
+      folder: own.find(({ folder }) => folder === dirname(file))?.migrations ?? '',
+    })),
+  )
+}
+
+const refuse = (message: string, remedy: string): MasonError =>
+  new MasonError('invalid_settings', message, { remedy })
+
+const isCode = (file: string): boolean => /\.m?[jt]s$/.test(file) && !/\.d\.m?ts$/.test(file)
+
+/** What only features of this repository define: the settings and the roles of processes are its own. */
+const coreKinds: readonly unknown[] = ['process', 'keys']
+
+/**
+ * The feature of a folder, or of a package, which may have it in a folder below, as a compiler writes it; of a package the `.js`
+ * files count. What is wrong with a file is thrown where the file is used.
+ */
+const loadSource = async (root: string, load: PartSource['load']): Promise<OwnSource> => {
+  const isPackage = root.split(sep).includes('node_modules')
+  const code = (await readdir(root, { recursive: true }))
+    .filter((file) => isCode(file) && !file.split(sep).includes('node_modules'))
+    .filter((file) => !isPackage || file.endsWith('js'))
+    .sort()
+  const [feature, another] = code.filter((file) => isFeatureFile(basename(file)))
+  if (feature === undefined)
+    throw refuse(
+      `${root} has no feature.${isPackage ? 'js' : 'ts'}`,
+      'add it: export default defineFeature({ id, tables: [] }), or remove the folder from features',
+    )
+  if (another !== undefined)
+    throw refuse(
+      `${join(root, feature)} and ${join(root, another)} are two features of one folder`,
+      'move one to a folder beside it',
+    )
+  const folder = join(root, dirname(feature))
+  const files: Record<string, () => Promise<{ default: unknown }>> = {}
+  for (const path of code.map((file) => join(root, file))) {
+    const file = relative(folder, path)
+    if (file.startsWith('..')) continue
+    const kind = readFileKind(folder, file)
+    if (kind === null) continue
+    if (coreKinds.includes(kind))
+      throw refuse(
+        `${path} is a ${kind} file, which only a feature of Mason's own repository has`,
+        'remove it',
+      )
+    const loading = loadInTime(path, load) as Promise<{ default: unknown }>
+    await loading.catch(() => {})
+    files[file] = () => loading
+  }
+  return { folder, files, migrations: join(root, 'migrations') }
+}
