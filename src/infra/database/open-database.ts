@@ -1,5 +1,6 @@
 import type { Log } from '../../state/ports/log.ts'
 import type { Config } from '../config/config.ts'
+import { paymentSettings } from '../config/payment-settings.ts'
 import type { Database, ProcessDatabases, ServerSchema } from './database.ts'
 import { loginRoles } from './login-roles.ts'
 import { toRoleDatabase } from './role-database.ts'
@@ -24,7 +25,7 @@ export const openDatabases = async (
     database.kind === 'embedded'
       ? await openEmbeddedDatabase({ dataDir: database.dataDir, log })
       : await openEmbeddedDatabase({ log, ...(loadDataDir && { loadDataDir }) })
-  const { plain } = loginRoles.MASON_PAYMENT_DATABASE_URL
+  const { plain } = loginRoles[paymentSettings.url]
   return {
     api: opened,
     worker: opened,
