@@ -142,7 +142,7 @@ const figures: readonly Figure[] = [
   [
     'files that name a feature from outside',
     findFeatureMentions,
-    7,
+    1,
     'use a handle: docs/features.md#handles',
   ],
   ['imports of the composition root', () => compositionRoot.flatMap(listImports), 25],

@@ -64,11 +64,7 @@ const checkSecretNames = async (sql: Sql, id: string, hosts: BusinessView['http_
 }
 
 /** Deletes what a change of a business says is no longer learned and recalled, in the transaction of the change. */
-export type ForgetOfBusiness = (
-  sql: Sql,
-  id: string,
-  change: Pick<BusinessChange, 'learning' | 'recall'>,
-) => Promise<void>
+export type ForgetOfBusiness = (sql: Sql, id: string, change: BusinessChange) => Promise<void>
 
 type Row = ResourceRow & Pick<BusinessView, 'quotas' | 'recall' | 'secrets'>
 

@@ -48,25 +48,20 @@ export const createUserAccounts = (
 })
 
 /** Inserts the row of a user of whom something was learned, unless it exists. */
-export const ensureUser = async (sql: Sql, businessId: string, userId: string): Promise<void> => {
-  await sql.query('INSERT INTO users (tenant, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
-    businessId,
-    userId,
-  ])
-}
+export const ensureUser = (sql: Sql, ...user: [businessId: string, userId: string]): Promise<unknown> =>
+  sql.query('INSERT INTO users (tenant, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING', user)
 
 /** Writes a profile and what of it was learned, while the caller has its row locked. */
-export const writeUserProfile = async (
+export const writeUserProfile = (
   sql: Sql,
   businessId: string,
   userId: string,
   { profile, learned }: { profile: object; learned: object },
-): Promise<void> => {
-  await sql.query(
+): Promise<unknown> =>
+  sql.query(
     `UPDATE users SET profile = $3::json, learned = $4::json, updated_at = clock_timestamp() WHERE tenant = $1 AND user_id = $2`,
     [businessId, userId, JSON.stringify(profile), JSON.stringify(learned)],
   )
-}
 
 /** See `createUserAccounts`. */
 export type UserAccounts = ReturnType<typeof createUserAccounts>

@@ -234,6 +234,5 @@ export const createLeaseLostError = (cause?: unknown): MasonError =>
   new MasonError('lease_lost', 'another worker has this run', { cause })
 
 /** Frees the runs that are at work, where no other process has the database. */
-export const endLeases = async (sql: Sql): Promise<void> => {
-  await sql.query(`UPDATE runs SET lease_until = clock_timestamp() WHERE status = 'running'`)
-}
+export const endLeases = (sql: Sql): Promise<unknown> =>
+  sql.query(`UPDATE runs SET lease_until = clock_timestamp() WHERE status = 'running'`)

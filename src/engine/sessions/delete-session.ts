@@ -7,12 +7,7 @@ import { endHeldJobs } from '../runs/held-jobs.ts'
  * Locks a session of a user for its deletion, and returns its summary; null: there is none. The lock on the session stops new
  * turns, those on its runs stop appends, which then find no run.
  */
-export const lockSession = async (
-  sql: Sql,
-  businessId: string,
-  sessionId: string,
-  userId: string,
-): Promise<{ session_id: string; summary: string } | null> => {
+export const lockSession = async (sql: Sql, businessId: string, sessionId: string, userId: string) => {
   const session = await queryOne<{ session_id: string; summary: string }>(
     sql,
     'SELECT session_id, summary FROM sessions WHERE tenant = $1 AND session_id = $2 AND user_id = $3 FOR UPDATE',

@@ -60,7 +60,7 @@ export const admitRerun = async (
     key?: IdempotencyKey
     tokenId: string | null
     unrepeatable: UnrepeatableWork | null
-    skipLearning(sql: Sql, businessId: string, runId: string): Promise<void>
+    skipLearning(sql: Sql, businessId: string, runId: string): Promise<unknown>
     check(): Promise<void>
   },
 ): Promise<Admission> => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { MasonError } from '../../state/errors.ts'
+import { paymentSettings } from './payment-settings.ts'
 import {
   findRoleErrors,
   type ProcessRole,
@@ -188,8 +189,7 @@ const toDatabase = (settings: Settings, role: ProcessRole): Config['database'] =
   const { DATABASE_URL, MASON_MIGRATE_URL: migrateUrl } = settings
   const apiUrl = role === 'worker' ? undefined : settings.MASON_API_DATABASE_URL
   const workerUrl = role === 'api' ? undefined : settings.MASON_WORKER_DATABASE_URL
-  const paymentUrl =
-    role === 'payments' || role === 'migrate' ? settings.MASON_PAYMENT_DATABASE_URL : undefined
+  const paymentUrl = role === 'payments' || role === 'migrate' ? settings[paymentSettings.url] : undefined
   if (role === 'payments' && paymentUrl !== undefined)
     return { kind: 'postgres', url: paymentUrl, paymentUrl }
   const own =
@@ -254,16 +254,13 @@ const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Conf
 })
 
 /** A process of a server that is not the executor must not hold its key, whatever its environment has. */
-const toPaymentKeys = (
-  settings: Settings,
-  role: ProcessRole,
-): Pick<Config, 'paymentKey' | 'previousPaymentKeys'> =>
-  role === 'payments' || toDatabase(settings, role).kind === 'embedded'
-    ? {
-        paymentKey: settings.MASON_PAYMENT_KEY ?? null,
-        previousPaymentKeys: settings.MASON_PREVIOUS_PAYMENT_KEYS,
-      }
-    : { paymentKey: null, previousPaymentKeys: [] }
+const toPaymentKeys = (settings: Settings, role: ProcessRole) => {
+  const isExecutor = role === 'payments' || toDatabase(settings, role).kind === 'embedded'
+  return {
+    paymentKey: isExecutor ? (settings[paymentSettings.key] ?? null) : null,
+    previousPaymentKeys: isExecutor ? settings[paymentSettings.previousKeys] : [],
+  }
+}
 
 const toOpenAIConfig = (settings: Settings): NonNullable<Config['openai']> => ({
   apiKey: settings.OPENAI_API_KEY ?? null,

@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net'
+import { createPaymentRules, paymentSettings } from './payment-settings.ts'
 import { adminTokenCommand, masterKeyCommand, type SettingName, settingRemedies } from './settings.ts'
 import { listMissingStorage, type StorageSetting, storageRemedies } from './storage.ts'
 
@@ -31,18 +32,11 @@ const bothLogins = ['MASON_API_DATABASE_URL', 'MASON_WORKER_DATABASE_URL'] as co
 /** The settings that say which database it is. */
 export const databaseSettings = ['DATABASE_URL', ...bothLogins, 'DATA_DIR'] as const
 
-/** What only the executor of payments has. */
-const paymentSettings = [
-  'MASON_PAYMENT_DATABASE_URL',
-  'MASON_PAYMENT_KEY',
-  'MASON_PREVIOUS_PAYMENT_KEYS',
-] as const
-
 /** The settings of the roles that do not read all; they ignore errors in all others. */
 export const readSettings: Partial<Record<ProcessRole, readonly SettingName[]>> = {
   payments: [
     ...databaseSettings,
-    ...paymentSettings,
+    ...Object.values(paymentSettings),
     'MASON_MIGRATE_URL',
     'MASON_MASTER_KEY',
     'REDIS_URL',
@@ -54,16 +48,10 @@ export const readSettings: Partial<Record<ProcessRole, readonly SettingName[]>> 
     'HOST',
     'LOG_LEVEL',
   ],
-  migrate: [
-    ...databaseSettings,
-    'MASON_PAYMENT_DATABASE_URL',
-    'MASON_MIGRATE_URL',
-    'MASON_FEATURES',
-    'LOG_LEVEL',
-  ],
+  migrate: [...databaseSettings, paymentSettings.url, 'MASON_MIGRATE_URL', 'MASON_FEATURES', 'LOG_LEVEL'],
   keys: [
     ...databaseSettings,
-    ...paymentSettings,
+    ...Object.values(paymentSettings),
     'MASON_MASTER_KEY',
     'MASON_PREVIOUS_MASTER_KEYS',
     'MASON_FEATURES',
@@ -209,46 +197,7 @@ const rules: readonly Rule[] = [
       'is missing: it encrypts the API keys of vendors in the database',
     remedy: `create one, keep it safe, and set it for every process: ${masterKeyCommand}`,
   },
-  {
-    roles: ['payments'],
-    setting: 'MASON_PAYMENT_DATABASE_URL',
-    problem: (raw) => {
-      const url = raw.MASON_PAYMENT_DATABASE_URL
-      if (url === undefined)
-        return isServed(raw)
-          ? 'is missing: the executor of payments never uses the login of another process'
-          : 'is missing: without a database server the executor runs inside `mason serve`, not in a process of its own'
-      const name = findSharedUser(raw, url)
-      return (
-        name !== undefined &&
-        `names the user of ${name}: the executor needs a login that no other process has`
-      )
-    },
-  },
-  {
-    roles: ['payments'],
-    setting: 'MASON_PUBLIC_URL',
-    problem: (raw) =>
-      raw.MASON_PAYMENT_DATABASE_URL !== undefined &&
-      raw.MASON_PUBLIC_URL === undefined &&
-      'is missing: mandates are made for this address, and receipts are signed as it',
-  },
-  {
-    roles: ['payments'],
-    setting: 'MASON_PAYMENT_KEY',
-    problem: (raw) =>
-      raw.MASON_PAYMENT_DATABASE_URL !== undefined &&
-      raw.MASON_PAYMENT_KEY === undefined &&
-      'is missing: it encrypts the private keys of the executor in the database',
-  },
-  {
-    roles: [...apis, 'payments', 'keys'],
-    setting: 'MASON_PAYMENT_KEY',
-    problem: (raw) =>
-      raw.MASON_PAYMENT_KEY !== undefined &&
-      raw.MASON_PAYMENT_KEY === raw.MASON_MASTER_KEY &&
-      'is the same as MASON_MASTER_KEY, which API and workers have',
-  },
+  ...createPaymentRules(isServed, findSharedUser),
   ...(Object.keys(storageRemedies) as StorageSetting[]).map(
     (setting): Rule => ({
       roles: storages,

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { createPaymentRemedies, createPaymentShape } from './payment-settings.ts'
 import { createStorageShape, storageRemedies, toFixedRoot } from './storage.ts'
 
 /** Every setting of the environment with its valid values and the remedy for a wrong one. CONTRACT section 2. */
@@ -124,7 +125,6 @@ export const settingsSchema = z.object({
   DATABASE_URL: databaseAddress().optional(),
   MASON_API_DATABASE_URL: databaseAddress().optional(),
   MASON_WORKER_DATABASE_URL: databaseAddress().optional(),
-  MASON_PAYMENT_DATABASE_URL: databaseAddress().optional(),
   MASON_MIGRATE_URL: databaseAddress().optional(),
   REDIS_URL: address(['redis:', 'rediss:'], { userInfo: true }).optional(),
   MASON_QUEUE_PREFIX: checkedText((text) =>
@@ -142,8 +142,7 @@ export const settingsSchema = z.object({
   MASON_METRICS_PORT: wholeNumber(0, 65_535).optional(),
   MASON_MASTER_KEY: key32().optional(),
   MASON_PREVIOUS_MASTER_KEYS: listOfKeys32(),
-  MASON_PAYMENT_KEY: key32().optional(),
-  MASON_PREVIOUS_PAYMENT_KEYS: listOfKeys32(),
+  ...createPaymentShape(databaseAddress().optional(), key32().optional(), listOfKeys32()),
   MASON_ADMIN_TOKEN: headerText().optional(),
   MASON_AUTH: oneOfWords(['required', 'off']).default('required'),
   MASON_METRICS: oneOfWords(['open', 'admin', 'off']).default('open'),
@@ -233,8 +232,6 @@ export const settingRemedies: Record<SettingName, string> = {
     'set it to a login of its own, for example postgres://mason_http:password@127.0.0.1:5432/mason; `mason migrate` creates it',
   MASON_WORKER_DATABASE_URL:
     'set it to a login of its own, for example postgres://mason_runs:password@127.0.0.1:5432/mason; `mason migrate` creates it',
-  MASON_PAYMENT_DATABASE_URL:
-    'set it, for the executor of payments alone, to a login of its own, for example postgres://mason_pay:password@127.0.0.1:5432/mason; `mason migrate` creates it',
   MASON_MIGRATE_URL:
     'set it to the user that owns the tables and may create roles, for example postgres://mason:password@127.0.0.1:5432/mason; only `mason migrate` needs it',
   REDIS_URL: 'set it, for example to redis://127.0.0.1:6379',
@@ -247,8 +244,7 @@ export const settingRemedies: Record<SettingName, string> = {
     'set a free port such as 9464, another one for each process on this machine, or remove it',
   MASON_MASTER_KEY: `create one and keep it safe: ${masterKeyCommand}`,
   MASON_PREVIOUS_MASTER_KEYS: 'copy the earlier values of MASON_MASTER_KEY again, separated by commas',
-  MASON_PAYMENT_KEY: `create one, and set it for the executor of payments alone: ${masterKeyCommand}`,
-  MASON_PREVIOUS_PAYMENT_KEYS: 'copy the earlier values of MASON_PAYMENT_KEY again, separated by commas',
+  ...createPaymentRemedies(masterKeyCommand),
   MASON_ADMIN_TOKEN: `create one: ${adminTokenCommand}`,
   MASON_AUTH: 'remove it, so that every call needs a token',
   MASON_METRICS: 'set admin to ask for the admin token at /metrics, or off for no /metrics',

@@ -1,4 +1,5 @@
 import type { ServerDatabase } from '../config/config.ts'
+import { paymentSettings } from '../config/payment-settings.ts'
 
 /** The login of one kind of process, as its setting names it. */
 export type ProcessLogin = { setting: keyof typeof loginRoles; url: string }
@@ -7,7 +8,7 @@ export type ProcessLogin = { setting: keyof typeof loginRoles; url: string }
 export const loginRoles = {
   MASON_API_DATABASE_URL: { plain: 'mason_admin', business: 'mason_api' },
   MASON_WORKER_DATABASE_URL: { plain: 'mason_worker', business: 'mason_business' },
-  MASON_PAYMENT_DATABASE_URL: { plain: 'mason_payments', business: 'mason_payments' },
+  [paymentSettings.url]: { plain: 'mason_payments', business: 'mason_payments' },
 } as const
 
 /** The logins of settings, for those that are set. */
@@ -18,7 +19,7 @@ export const listLogins = (
     [
       ['MASON_API_DATABASE_URL', settings.apiUrl],
       ['MASON_WORKER_DATABASE_URL', settings.workerUrl],
-      ['MASON_PAYMENT_DATABASE_URL', settings.paymentUrl],
+      [paymentSettings.url, settings.paymentUrl],
     ] as const
   ).flatMap(([setting, url]) => (url === undefined ? [] : [{ setting, url }]))
 

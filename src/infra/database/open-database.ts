@@ -1,5 +1,6 @@
 import type { Log } from '../../state/ports/log.ts'
 import type { Config } from '../config/config.ts'
+import { paymentSettings } from '../config/payment-settings.ts'
 import type { Database, ProcessDatabases, ServerSchema } from './database.ts'
 import { loginRoles } from './login-roles.ts'
 import type { Migration } from './migration.ts'
@@ -34,7 +35,7 @@ export const openDatabases = async (
       ? { dataDir: database.dataDir, migrations, log }
       : { loadDataDir, migrations, log },
   )
-  const { plain } = loginRoles.MASON_PAYMENT_DATABASE_URL
+  const { plain } = loginRoles[paymentSettings.url]
   return {
     api: opened,
     worker: opened,

@@ -1,6 +1,7 @@
 import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { ServerDatabase } from '../config/config.ts'
+import { paymentSettings } from '../config/payment-settings.ts'
 import type { Database, ProcessDatabases, ServerSchema } from './database.ts'
 import { describeUnreachable, isDatabaseUnavailable } from './database-errors.ts'
 import { listLogins, loginRoles, type ProcessLogin, sharesLogin, superuserWarning } from './login-roles.ts'
@@ -38,10 +39,10 @@ export const openServerDatabases = async (
     if (schema !== 'unchecked')
       for (const each of opened) {
         await checkSchema(each, migrations)
-        if (each.setting === 'MASON_PAYMENT_DATABASE_URL') await checkPaymentLogin(each.database)
+        if (each.setting === paymentSettings.url) await checkPaymentLogin(each.database)
         else await warnAboutSuperuser(each.database, log)
       }
-    const payments = config.paymentUrl === undefined ? null : find('MASON_PAYMENT_DATABASE_URL')
+    const payments = config.paymentUrl === undefined ? null : find(paymentSettings.url)
     return { api: find('MASON_API_DATABASE_URL'), worker: find('MASON_WORKER_DATABASE_URL'), payments, close }
   } catch (error) {
     await close()
@@ -95,7 +96,7 @@ export const checkPaymentLogin = async (sql: Pick<Database, 'query'>): Promise<v
   const { rows } = await sql.query<PaymentLoginFacts>(paymentLoginStatement)
   const { me, strong, others, intruders } = rows[0] as PaymentLoginFacts
   const refuse = (problem: string, remedy: string): never => {
-    throw new MasonError('invalid_settings', `MASON_PAYMENT_DATABASE_URL names "${me}", ${problem}`, {
+    throw new MasonError('invalid_settings', `${paymentSettings.url} names "${me}", ${problem}`, {
       remedy,
     })
   }

@@ -128,13 +128,12 @@ export const discardUserDistillations = async (
 }
 
 /** Nothing is learned from a run that was given up before its end. */
-export const skipLearning = async (sql: Sql, businessId: string, runId: string): Promise<void> => {
-  await sql.query(
+export const skipLearning = (sql: Sql, ...run: [businessId: string, runId: string]): Promise<unknown> =>
+  sql.query(
     `INSERT INTO distillations (tenant, run_id, failed_at, error)
      VALUES ($1, $2, clock_timestamp(), 'given up: nothing is learned from what is run again')`,
-    [businessId, runId],
+    run,
   )
-}
 
 type DiscardedRow = { answers: (PersonAnswer | null)[] | null }
 

@@ -1,5 +1,6 @@
 import { loadKind } from '../../../features/load-features.ts'
 import { type Config, type Environment, inspectConfig } from '../../../infra/config/config.ts'
+import { paymentSettings } from '../../../infra/config/payment-settings.ts'
 import { databaseSettings, type ProcessRole } from '../../../infra/config/role-settings.ts'
 import { isMasonError, toErrorMessage } from '../../../state/errors.ts'
 import { featureSources } from '../../features.generated.ts'
@@ -28,7 +29,7 @@ const checks: readonly { name: string; check: DoctorCheck; needs: readonly strin
   {
     name: 'database',
     check: checkDatabase,
-    needs: [...databaseSettings, 'MASON_PAYMENT_DATABASE_URL', 'MASON_MIGRATE_URL'],
+    needs: [...databaseSettings, paymentSettings.url, 'MASON_MIGRATE_URL'],
   },
   { name: 'queue', check: checkQueue, needs: ['REDIS_URL'] },
   { name: 'access', check: checkAccess, needs: ['MASON_ADMIN_TOKEN', 'MASON_MASTER_KEY'] },
@@ -93,10 +94,10 @@ export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promis
       ? [pass(`complete for "mason ${role === 'worker' || role === 'payments' ? role : 'serve'}"`)]
       : errors.map(({ setting, problem, remedy }) => fail(`${setting} ${problem}`, remedy))
   const signal = AbortSignal.timeout(doctorTimeoutMs)
-  if (role !== 'payments' && config.database.kind === 'postgres' && env.MASON_PAYMENT_KEY)
+  if (role !== 'payments' && config.database.kind === 'postgres' && env[paymentSettings.key])
     settings.push(
       pass(
-        'MASON_PAYMENT_KEY is set for a process that is not the executor of payments',
+        `${paymentSettings.key} is set for a process that is not the executor of payments`,
         'remove it here: who can read it and the database can read the secrets of payment providers',
       ),
     )
