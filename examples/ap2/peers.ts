@@ -17,6 +17,8 @@ export const createPeers = (name: string) => {
   const headers = { 'user-agent': name, 'a2a-version': '1.0', 'a2a-extensions': currentAp2Uris.join(', ') }
   const fetchJson = async (url: string, init: RequestInit = {}) => {
     const response = await fetch(url, { ...init, headers, signal: AbortSignal.timeout(timeoutMs) })
+    // one that starts again has refused nothing: refusals are errors of JSON-RPC
+    if (!response.ok) throw new Error(`${url} answered ${response.status}`)
     return (await response.json()) as { error?: { message: string }; result: { task: object } }
   }
   return async (url: string, { key, contextId, taskId = '', parts }: Outgoing): Promise<AgentReply> => {
