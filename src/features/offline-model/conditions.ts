@@ -129,7 +129,7 @@ const comparedColumn = (
   const others = [table, ...columns.filter((column) => !isAmount(column)).map(({ name }) => name)]
   const begins = ({ value: one }: NamedValue): boolean => one.toLowerCase().startsWith(unit.toLowerCase())
   if (unit !== '' && (named.some(begins) || others.some((name) => findName(unit, name)))) return null
-  const noun = /[a-z]+(?=\s*$)/i.exec(before)?.[0] ?? ''
+  const noun = /(?<![a-z])[a-z]+$/i.exec(before.trimEnd())?.[0] ?? ''
   if (findName(noun, table)) return value
   const byName = bestColumn(before + after, amounts)
   return byName && byName.score > 1 ? byName.column : measure
@@ -157,7 +157,7 @@ const months = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ')
 const monthEnds = 'uary|ruary|ch|il|e|y|ust|t|tember|ober|ember'
 const day = '(\\d{4}-\\d{2}-\\d{2})'
 const daysPattern = new RegExp(
-  `(?:\\b(?:between\\s+${day}\\s*and|(?:from\\s+)?${day}\\s*to)|${day}\\s*[到至])\\s*${day}|(?<!\\b(?:between|from)\\s+)${day}(?!\\s*and\\s+\\d)`,
+  `(?:\\b(?:between\\s+${day}\\s*and|(?:from\\s+)?${day}\\s*to)|${day}\\s*[到至])\\s*${day}|${day}(?<!\\b(?:between|from)\\s+.{10})(?!\\s*and\\s+\\d)`,
 )
 const yearMonthPattern = /(\d{4})(?:-|年)(\d{1,2})(?:月|\b)/
 const monthPattern = new RegExp(

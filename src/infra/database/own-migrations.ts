@@ -28,7 +28,7 @@ const tableStatements = new RegExp(
     String.raw`(?:(?:CREATE|ALTER|DROP) TABLE|INSERT INTO|DELETE FROM|TRUNCATE(?! O[NR]\b)(?: TABLE)?)\s+(?:IF (?:NOT )?EXISTS\s+)?(?:ONLY\s+)?NAME`,
     String.raw`UPDATE\s+(?:ONLY\s+)?NAME(?:\s+(?:AS\s+)?\w+)?\s+SET\b`,
     String.raw`POLICY\s+\w+\s+ON\s+NAME`,
-    String.raw`(?:GRANT|REVOKE)\s+[^;]*?\bON\s+(?!(?:SCHEMA|FUNCTION|SEQUENCE|DATABASE|ALL)\b)(?:TABLE\s+)?NAME`,
+    String.raw`ON\s+(?!(?:SCHEMA|FUNCTION|SEQUENCE|DATABASE|ALL)\b)(?:TABLE\s+)?NAME\s*(?:,|\bTO\b|\bFROM\b)`,
   ]
     .map((one) => String.raw`\b${one}`)
     .join('|')
@@ -38,7 +38,7 @@ const tableStatements = new RegExp(
 
 /** The tables that a script makes, changes, opens or writes; what stands in a function runs later, for whatever calls it. */
 export const listTouchedTables = (sql: string): string[] => {
-  const script = sql.replace(/\$(\w*)\$[\s\S]*?\$\1\$/g, '').replace(/--.*|\/\*[\s\S]*?\*\//g, '')
+  const script = sql.replace(/\$(\w*)\$[\s\S]*?\$\1\$/g, '').replace(/--.*|\/\*[\s\S]*?(?:\*\/|$)/g, '')
   return [...script.matchAll(tableStatements)].map((match) =>
     (match.slice(1).find((name) => name !== undefined) ?? '').toLowerCase(),
   )
