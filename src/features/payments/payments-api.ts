@@ -58,6 +58,7 @@ export const createPaymentsApi = (
       if (!isWebhookForm(headers, clock.now()))
         throw new MasonError('invalid_request', 'this is not a signed webhook of the last 5 minutes', {
           remedy: 'send webhook-id, webhook-timestamp and webhook-signature of Standard Webhooks',
+          detail: { errors: [{ pointer: '', detail: 'its headers are missing, wrong or of another time' }] },
         })
       if (!(await hasRow(database, 'SELECT FROM payment_providers WHERE provider_id = $1', [providerId])))
         return false
