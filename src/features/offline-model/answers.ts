@@ -61,14 +61,15 @@ export const describeRows = (query: Query, found: Rows, file: string, language: 
       `${label}最${isMax ? '高' : '低'}的 ${group}`,
     )
     // what is equal to the last of them belongs to them
-    const last = rows[rank.most - 1]?.figure
-    const count = rows.findLastIndex(({ figure }) => figure === last) + 1 || rows.length
+    const last = found[rank.most - 1]?.figure
+    const count = found.filter(({ figure }, at) => at < rank.most || figure === last).length
+    const source = count > rows.length ? `${file}${cut}` : file
     const numbered = lines.slice(0, count).map((line, at) => `\n${at + 1}. ${line}`)
     const names = rows.slice(0, count).map((row) => row.group ?? '')
     const text =
       rank.most > 1
-        ? `${head}${where} (${file}):${numbered.join('')}`
-        : `${head}${where}: ${names.map((name) => `**${name}**`).join(', ')}, ${show(first.figure)} (${file})${list(lines.slice(0, 5))}`
+        ? `${head}${where} (${source}):${numbered.join('')}`
+        : `${head}${where}: ${names.map((name) => `**${name}**`).join(', ')}, ${show(first.figure)} (${source})${list(lines.slice(0, 5))}`
     const value = rank.most > 1 ? (names[0] ?? '') : names.join(', ')
     return { text, value, rows: table.slice(0, count) }
   }
@@ -81,7 +82,7 @@ export const describeRows = (query: Query, found: Rows, file: string, language: 
   }
   if (names.length === 1) {
     const cells = values.map((one) => `**${one}**`)
-    return { text: `${name}: ${cells.join(', ')}${where} (${file})`, value: values, rows }
+    return { text: `${name}: ${cells.join(', ')}${where} (${file}${cut})`, value: values, rows }
   }
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
   const from = `${where} (${file}${cut}):`

@@ -7,7 +7,7 @@ import { readArithmetic } from './arithmetic.ts'
 import { valuesQuery } from './conditions.ts'
 import { isAboutUser, isTelling, recallFact } from './facts.ts'
 import { readForm, toDraft } from './output.ts'
-import { isSameSentence, splitQuestions } from './questions.ts'
+import { type Question, splitQuestions } from './questions.ts'
 import {
   isFailure,
   type OfflineReply,
@@ -29,9 +29,6 @@ import { asksFigure, helpText } from './words.ts'
  * asked anew at each step of a run, so a question starts over each time and passes what has been answered already.
  */
 type Work = Generator<ToolUse[], Finding | null, string[]>
-
-/** A question, with the one before it in its sentence. */
-type Question = { question: string; before: string }
 
 const mostFiles = 4
 
@@ -157,16 +154,16 @@ export const plan = (request: OfflineRequest): OfflineReply => {
   const files = readFiles(request)
   const { style, pieces, isNew } = readForm(request)
   const questions =
-    pieces.length > 0 ? pieces.map(({ expected }) => expected) : splitQuestions(prompt.replace(style, ' '))
+    pieces.length > 0
+      ? pieces.map(({ expected }) => ({ question: expected, before: '' }))
+      : splitQuestions(prompt.replace(style, ' '))
   const offered = new Set(request.tools?.map(({ name }) => name))
   const known = resultsOf(request)
   const resultOf: ResultOf = (call) =>
     offered.has(call.name) ? known(call) : `Error: the tool ${call.name} is not offered`
-  const steps = questions.map((question, at) => {
-    const last = questions[at - 1] ?? ''
-    const before = pieces.length === 0 && isSameSentence(prompt, last, question) ? last : ''
-    return advance(answerQuestion({ question, before }, language, files, request), resultOf)
-  })
+  const steps = questions.map((question) =>
+    advance(answerQuestion(question, language, files, request), resultOf),
+  )
   const needed = steps.flatMap((step) => (Array.isArray(step) ? step : []))
   const calls = [...new Map(needed.map((call) => [call.arguments, call])).values()]
   const planned = partText(request, titles.plan)

@@ -15,7 +15,7 @@ export const understand = (request: OfflineRequest): Record<string, Json> => {
   const form = readForm(request)
   const { tables, texts } = readFiles(request)
   const files = [...new Set([...tables.map(({ file }) => file), ...texts])].join(', ')
-  const questions = splitQuestions(prompt).map((question) => cutText(question, 160))
+  const questions = splitQuestions(prompt).map(({ question }) => cutText(question, 160))
   const list = questions.map((question, at) => `${at + 1}) ${question}`).join(' ')
   const goal = questions.length > 1 ? list : cutText(prompt.replace(/\s+/g, ' '), 300)
   const kind = readArithmetic(prompt) ? 'arithmetic' : files ? 'data_question' : 'open_question'

@@ -76,7 +76,7 @@ export default defineTool({
     if (reply.kind === 'expired')
       return context.checkpoint(agentErrorDraft('No item was chosen in time', 'no item was chosen in time.'))
     const answer = String(reply.answer)
-    const chosen = findChosenOffer(answer, shown, offers)
+    const chosen = findChosenOffer(answer, shown)
     if (!chosen)
       return context.checkpoint({
         summary: 'The user named none of the offers',

@@ -36,19 +36,22 @@ const findCheapest = (shown: readonly ShownOffer[]): ShownOffer | undefined => {
   return isOneCurrency && first?.total.minor !== second?.total.minor ? first : undefined
 }
 
-/** Which offer an answer names: by its cart id, its place in the list, its name, or as the cheapest; undefined: none, or several. */
-export const findChosenOffer = (
-  answer: string,
-  shown: readonly ShownOffer[],
-  all: readonly ShownOffer[],
-): ShownOffer | undefined => {
-  const named = all.find(({ cart_id }) => cart_id === answer.trim())
-  if (named) return named
-  const said = answer.normalize('NFKC').trim().toLowerCase()
-  const at = findPlace(said)
-  if (at !== null) return shown[at]
-  if (cheapest.test(said) || (shown.length === 2 && cheaper.test(said))) return findCheapest(shown)
-  const names = (offer: ShownOffer) => [offer.label, toOption(offer)].map((name) => name.normalize('NFKC'))
-  const [offer, ...others] = shown.filter((one) => names(one).some((name) => name.toLowerCase() === said))
+/**
+ * Which offer an answer names: by its option, its name, its place in the list, its cart id, or as the cheapest. Undefined: none, or
+ * several, since a merchant may give a cart the id `2` or a product the name "No. 2".
+ */
+export const findChosenOffer = (answer: string, shown: readonly ShownOffer[]): ShownOffer | undefined => {
+  const fold = (text: string) => text.normalize('NFKC').trim().toLowerCase()
+  const said = fold(answer)
+  const named = findPlace(said)
+  const isCheapest = cheapest.test(said) || (shown.length === 2 && cheaper.test(said))
+  const lowest = isCheapest ? findCheapest(shown) : undefined
+  const [offer, ...others] = shown.filter(
+    (one, at) =>
+      at === named ||
+      one === lowest ||
+      one.cart_id === answer.trim() ||
+      [one.label, toOption(one)].some((name) => fold(name) === said),
+  )
   return others.length === 0 ? offer : undefined
 }

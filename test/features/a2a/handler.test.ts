@@ -74,7 +74,7 @@ const openHandler = (messages: Content[][]) => {
     const task = await handler.getTask({ tenant: '', id, historyLength: undefined }, {} as never)
     return task.history[0]?.parts.map(({ content }) => content?.value)
   }
-  return { get, list, opened, blobs }
+  return { get, list, opened, blobs, handler }
 }
 
 const leftOut = expect.stringContaining('data left out')
@@ -117,4 +117,12 @@ test('equal data are in the history as often as they were sent; where they are g
   blobs.clear()
   expect(await get('run-0')).toEqual(['one\n\ntwo'])
   expect(await bare.get('run-0')).toEqual(['risk_data'])
+})
+
+test('a stream whose historyLength is no whole number is refused', async () => {
+  const { handler } = openHandler([])
+  for (const historyLength of [-1, 1.5, Number.NaN]) {
+    const events = handler.sendMessageStream({ configuration: { historyLength } } as never, {} as never)
+    await expect(events.next()).rejects.toThrow('historyLength must be a whole number')
+  }
 })

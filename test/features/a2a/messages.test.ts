@@ -36,3 +36,15 @@ test('a text that is a number or blank is refused', () => {
   for (const text of [5, ' \n', '', ['a']])
     expect(check({ parts: [{ text }] })).toThrow('message.parts[0].text must be a text that is not blank')
 })
+
+test('a name or media type of a file that is no text is refused', () => {
+  const uri = 'https://example.com/a'
+  for (const field of ['name', 'mimeType']) {
+    for (const value of [5, {}, ['a'], true])
+      expect(check({ parts: [{ file: { uri, [field]: value } }] }, '0.3')).toThrow(
+        'message.parts[0].file must have texts as its name and mimeType',
+      )
+    for (const value of ['a', '', null])
+      expect(check({ parts: [{ file: { uri, [field]: value } }] }, '0.3')).not.toThrow()
+  }
+})

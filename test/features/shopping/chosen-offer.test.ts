@@ -8,8 +8,7 @@ const toOffer = (cart_id: string, label: string, minor: number, currency = 'USD'
 const best = toOffer('cart_3', 'Professional machine', 59_999)
 const middle = toOffer('cart_2', 'Automatic machine', 24_900)
 const small = toOffer('cart_1', 'Compact maker', 8999)
-const all = [small, middle, best]
-const choose = (answer: string, shown = [best, middle, small]) => findChosenOffer(answer, shown, all)?.cart_id
+const choose = (answer: string, shown = [best, middle, small]) => findChosenOffer(answer, shown)?.cart_id
 
 test.each([
   ...['2', '#2', 'No. 2', 'option 2', '2.', '2nd', 'the second one', 'Second', '第二个', '二', '2号', '２'],
@@ -44,4 +43,24 @@ test('neither of two offers at one price, or in two currencies, is the cheapest'
   expect(choose('the cheapest', equal)).toBeUndefined()
   expect(choose('the cheaper one', [small, toOffer('cart_5', 'Maker', 1, 'JPY')])).toBeUndefined()
   expect(choose('Compact maker', [small, small])).toBeUndefined()
+})
+
+test('an answer that names one offer by its place and another by its cart id or name names neither', () => {
+  const ids = [toOffer('2', 'Red mug', 900), toOffer('1', 'Blue mug', 800), toOffer('cheapest', 'Vase', 999)]
+  for (const answer of ['1', '2', 'cheapest'])
+    expect([answer, choose(answer, ids)]).toEqual([answer, undefined])
+  expect(['#1', 'second', 'the cheapest', 'Vase'].map((answer) => choose(answer, ids))).toEqual([
+    ...['2', '1', '1', 'cheapest'],
+  ])
+  expect(choose('1', [toOffer('cart_6', '2', 500), small])).toBe('cart_6')
+  expect(choose('2', [toOffer('cart_6', '2', 500), small])).toBeUndefined()
+  expect(choose('2', [small, toOffer('2', 'No. 2', 500)])).toBe('2')
+})
+
+test('a name that reads like a place in the list names its offer', () => {
+  const perfumes = [small, toOffer('cart_7', 'No. 5', 12_000), toOffer('cart_8', '7', 1500)]
+  for (const answer of ['No. 5', 'no. 5', 'No. 5, $120'])
+    expect([answer, choose(answer, perfumes)]).toEqual([answer, 'cart_7'])
+  expect(choose('7', perfumes)).toBe('cart_8')
+  expect(choose('cart_9', perfumes)).toBeUndefined()
 })

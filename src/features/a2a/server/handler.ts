@@ -278,6 +278,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
         return toOwnTask(settled, configuration?.historyLength)
       },
       async *sendMessageStream({ message, configuration }) {
+        checkHistoryLength(configuration?.historyLength)
         const push = configuration?.taskPushNotificationConfig
         if (push) await checkPush(push)
         const { id } = await accept(message)

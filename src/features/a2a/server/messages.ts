@@ -32,7 +32,9 @@ const findContentProblem = (name: string, value: unknown, version: keyof typeof 
     case 'file': {
       const [source, ...others] = isJsonObject(value) ? ['bytes', 'uri'].filter((one) => one in value) : []
       if (source === undefined || others.length > 0) return 'must have exactly one of bytes and uri'
-      const { bytes } = value as { bytes?: unknown }
+      const { bytes, name, mimeType } = value as Record<string, unknown>
+      if ([name, mimeType].some((one) => one != null && typeof one !== 'string'))
+        return 'must have texts as its name and mimeType'
       return source === 'uri' || isBase64(bytes) ? null : 'must have base64 as its bytes'
     }
     default:
