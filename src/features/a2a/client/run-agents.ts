@@ -18,13 +18,7 @@ import type { SealForExecutor } from '../../core.ref.ts'
 import type { AgentTarget } from './agent-client.ts'
 import { fillHeaders } from './egress-fetch.ts'
 import { toHeadersPurpose } from './payment-agents.ts'
-import {
-  type CardReader,
-  createAgentRows,
-  type HeaderSealer,
-  readRemoteAgents,
-  toRemoteAgent,
-} from './remote-agents.ts'
+import { type CardReader, createAgentRows, type HeaderSealer, toRemoteAgent } from './remote-agents.ts'
 
 /** What opens the secrets of a business and redacts them. */
 type SecretOptions = { masterKeys: MasterKeys; scrubber: Pick<Scrubber, 'add' | 'text'> }
@@ -120,7 +114,7 @@ const parse = (text: string): Json => {
 /** The agents of a business, as runs see them. */
 const keepAgents = keepWithView<RemoteAgent[]>()
 
-/** How one run calls agents. The list is kept; rows and secrets are read for each call, so that a change holds at once. */
+/** How one run calls agents. The list is kept; rows and secrets are read for each call, so that a change holds at once: see `createAgentRows`. */
 export const createRunAgents = (options: AgentOptions, sql: Sql, businessId: string): Agents => {
   const rows = createAgentRows(sql)
   const openTarget = async (name: string): Promise<AgentTarget> => {
@@ -136,7 +130,7 @@ export const createRunAgents = (options: AgentOptions, sql: Sql, businessId: str
   return {
     async list(role) {
       const all = await keepAgents(options.registry, businessId, async () =>
-        (await readRemoteAgents(sql, businessId)).map(toRemoteAgent),
+        (await rows.list(businessId)).map(toRemoteAgent),
       )
       return all.filter(({ roles }) => role === undefined || roles.includes(role))
     },
