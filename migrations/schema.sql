@@ -774,7 +774,7 @@ GRANT INSERT, SELECT, UPDATE ON TABLE businesses TO mason_admin;
 GRANT SELECT ON TABLE businesses TO mason_api;
 GRANT SELECT ON TABLE businesses TO mason_business;
 GRANT DELETE, INSERT, SELECT, UPDATE ON TABLE businesses TO mason_worker;
-CREATE TRIGGER registry_changed AFTER UPDATE OF http_hosts ON mason.businesses FOR EACH STATEMENT EXECUTE FUNCTION raise_registry_version();
+CREATE TRIGGER registry_changed AFTER UPDATE OF http_hosts ON mason.businesses FOR EACH ROW WHEN (((old.http_hosts)::text IS DISTINCT FROM (new.http_hosts)::text)) EXECUTE FUNCTION raise_registry_version();
 
 CREATE TABLE categories (
   built_in boolean NOT NULL DEFAULT false,

@@ -10,6 +10,8 @@ import { buildProgram } from './program.ts'
 const megabytes = 160
 const rounds = 3
 const runsOfRound = 8
+/** What Mason calls it. The words of the system stand only where an error is logged with its cause. */
+const fullDisk = 'the disk of the database is full'
 
 /**
  * The disk of an embedded database is full while runs come in, then there is space again: what was accepted ends with its
@@ -42,6 +44,7 @@ export const fillEmbedded = async (
     }
     return null
   }
+  const isMet = (): boolean => processes.mentions(fullDisk).length > 0
   const failures: string[] = []
   const expected = new Map<string, string>()
   for (let round = 0; round < rounds; round++) {
@@ -50,6 +53,8 @@ export const fillEmbedded = async (
     if (first?.status !== 202) failures.push(`with space: ${JSON.stringify(first)}`)
     await disk.fill()
     await Promise.all(numbers.map((nth) => submit(nth, 2)))
+    // until it was met, and then for a while
+    for (let waited = 0; waited < 200 && !isMet(); waited++) await pause(100, undefined, { signal })
     await pause(3000, undefined, { signal })
     await disk.free()
     for (const nth of numbers) {
@@ -69,8 +74,7 @@ export const fillEmbedded = async (
     if (status !== 'completed' || given !== answer)
       failures.push(`embedded: ${id} is ${status} with ${given}: ${JSON.stringify(error)}`)
   }
-  if (processes.mentions('No space left on device').length === 0)
-    failures.push('embedded: the log does not say that the disk was full')
+  if (!isMet()) failures.push('embedded: the log does not say that the disk was full')
   server.kill('SIGTERM')
   const { code } = await server.exited
   if (code !== 0) failures.push(`embedded: the server ended with ${code}`)

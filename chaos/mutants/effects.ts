@@ -229,4 +229,20 @@ export const effectMutants: readonly Mutant[] = [
     why: 'a run whose worker died between its fault and its end is said to have completed',
     caughtBy: stops('a node that fails fails the run the same way when the worker dies before the end'),
   },
+  {
+    name: 'a stopped visit commits nothing more',
+    file: 'src/graph/visit.ts',
+    edits: [{ from: 'if (!effect) signal.throwIfAborted()', to: '' }],
+    why: 'a run that is cancelled while its turn is being opened opens it twice',
+    caughtBy: stops(
+      'a run that is stopped while its turn is being opened opens it once, whatever the opening waits for',
+    ),
+  },
+  {
+    name: 'a stopped visit still records its side effect',
+    file: 'src/graph/visit.ts',
+    edits: [{ from: 'if (!effect) signal.throwIfAborted()', to: 'signal.throwIfAborted()' }],
+    why: 'what took place is in no action of the run that was cancelled',
+    caughtBy: stops('a run that is stopped records the side effect that took place before its end'),
+  },
 ]

@@ -76,7 +76,7 @@ export const createBusinesses = (
   database: Database,
   masterKeys: MasterKeys,
   forget: ForgetOfBusiness,
-  changed: () => unknown = () => {},
+  changed: () => unknown,
 ) => {
   const { remove: _, ...store } = createResourceStore<Row, BusinessInput, BusinessChange, BusinessView>(
     { database, changed },

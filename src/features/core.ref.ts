@@ -8,12 +8,12 @@ import type { GraphInfo } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { Database } from '../infra/database/database.ts'
 import type { Egress } from '../infra/egress/egress-port.ts'
+import type { Viewed } from '../infra/lib/keep-with-view.ts'
 import type { Hints } from '../infra/queue/hints.ts'
 import type { Queues } from '../infra/queue/queues.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
-import type { Registry } from '../models/ports/model-ports.ts'
 import type { InProcessModel } from '../models/providers/in-process-model.ts'
 import type { Agents } from '../state/ports/agents.ts'
 import type { Clock } from '../state/ports/clock.ts'
@@ -182,7 +182,7 @@ export const inProcessModelRef = defineRef<InProcessModel>('core.in-process-mode
  * Follows what admins set: `view` is another object after each change of a table whose trigger raises the version. Who changes one calls
  * `refresh` then.
  */
-export const registryRef = defineRef<Pick<Registry, 'view' | 'refresh'>>('core.registry')
+export const registryRef = defineRef<Viewed & { refresh(): Promise<void> }>('core.registry')
 
 /** Runs on behalf of a business. */
 export type RunSubmission = {

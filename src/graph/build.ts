@@ -108,13 +108,14 @@ const findTargets = async (
   if (run.ended || targets.length === 0) return []
   if (targets.some(({ node }) => node === 'load-session' || node === 'end')) return targets
   const limits = run.request.limits ?? {}
-  // another lane has come to a limit, and ends the run once this one is through
-  if (run.outcome) return []
   // with what is under way in other lanes
   const planned = findNextTargets(run.actions, true).length
-  run.outcome =
+  const reached =
     findReachedLimit(run.state, limits, planned, run.workedMs) ?? (await findReachedCost(models, limits))
-  if (run.outcome) return [{ node: 'end', call: null }]
+  // another lane has come to a limit, perhaps meanwhile, and ends the run once this one is through
+  if (run.outcome) return []
+  run.outcome = reached
+  if (reached) return [{ node: 'end', call: null }]
   const now = clock.now()
   run.waitsUntil =
     targets[0]?.node === 'planner'

@@ -57,6 +57,8 @@ export const createVisit = (
     const append = async (draft: ActionDraft, patch: Patch): Promise<RuntimeState> => {
       checkWrites(part, patch)
       await visit.permit.renew()
+      // the run ends without what a stopped visit had not begun to commit, unless its side effect took place
+      if (!effect) signal.throwIfAborted()
       if (part.name === 'end') return run.finish(visit, draft, patch, currentOutcome(run))
       const next = draft.next ?? nextOf(part, planned?.call ?? null, run.state)
       checkNext(part, next, info)

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { readCallInput } from '../../src/graph/call-drafts.ts'
 import { type AnyTool, defineTool } from '../../src/graph/definitions.ts'
 import type { Json } from '../../src/state/runtime-state.ts'
+import { deferred } from '../support/deferred.ts'
 import { memoryRun, modelsOf, workOn } from '../support/memory-run.ts'
 import { callTool, graphWith } from '../support/parts.ts'
 
@@ -50,6 +51,28 @@ const planning = (...calls: { name: string; arguments: object }[]) =>
   modelsOf(({ role }, nth) => (role === 'planner' && nth === 1 ? { tool_calls: calls } : { text: 'Done.' }))
 
 describe('a call with steps', () => {
+  test('goes no further once the call beside it has come to a limit', async () => {
+    const graph = await graphWith([
+      pass('take', 'pack', { input: order }),
+      pass('pack', null, { kind: 'step' }),
+    ])
+    const memory = memoryRun({ prompt: 'Order two lamps', limits: { max_cost: 1 } })
+    const lamps = ['lamp', 'other lamp'].map((item) => call('take', { item }))
+    const early = deferred<number>()
+    let asked = 0
+    const cost = async () => {
+      if (!memory.rows.some(({ body }) => body.node === 'take')) return 0
+      if (++asked === 1) return early.promise
+      // the call that asked first hears what it had cost by then once the other has heard this
+      setImmediate(() => early.resolve(0))
+      return 1
+    }
+    await workOn(graph, memory, { models: { ...planning(...lamps), cost } })
+    expect(asked).toBe(2)
+    expect(memory.rows.filter(({ body }) => body.node === 'pack')).toEqual([])
+    expect(memory.ended?.outcome).toEqual({ status: 'completed', reason: 'cost' })
+  })
+
   test('goes from step to step by next, each with the result before it, and is answered by the last', async () => {
     const graph = await graphWith(chain)
     const memory = memoryRun({ prompt: 'Order a lamp' })

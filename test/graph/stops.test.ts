@@ -121,6 +121,42 @@ describe('a run that is stopped', () => {
     expect(unhandled).not.toHaveBeenCalled()
   })
 
+  test('while its turn is being opened opens it once, whatever the opening waits for', async () => {
+    const answers: ((hasWork: boolean) => void)[] = []
+    const late = prepare('late', async () => {})
+    const hasWork = () => new Promise<boolean>((resolve) => void answers.push(resolve))
+    const memory = memoryRun({ prompt: 'hello' })
+    const control = new AbortController()
+    const worked = workOn(await graphWith([{ ...late, hasWork }]), memory, { control })
+    await expect.poll(() => answers.length).toBe(1)
+    control.abort(new RunStoppedError({ kind: 'cancel', reason: 'changed my mind' }))
+    await expect.poll(() => answers.length).toBe(2)
+    for (const answer of answers) answer(true)
+    const { left, state } = await worked
+    expect(left).toBe('ended')
+    expect(nodes(memory)).toEqual(['load-session', 'end'])
+    checkInvariants(state)
+  })
+
+  test('records the side effect that took place before its end', async () => {
+    const memory = memoryRun({ prompt: 'pay' })
+    memory.effect = { effect_id: 'e1', response: 'paid' }
+    const control = new AbortController()
+    const pays = callTool(
+      'pays',
+      async (_args, context) => {
+        const request = { class: 'manual', request: '', send: async () => 'paid' } as const
+        const response = await context.effect(request)
+        control.abort(new RunStoppedError({ kind: 'cancel', reason: 'changed my mind' }))
+        return response
+      },
+      false,
+    )
+    await workOn(await graphWith([pays]), memory, { models: planners(calls('pays')), control })
+    expect(nodes(memory).slice(-2)).toEqual(['pays', 'end'])
+    expect(memory.ended?.outcome.status).toBe('cancelled')
+  })
+
   test('that is handed back in the middle continues from its last action', async () => {
     const control = new AbortController()
     const graph = await graphWith([

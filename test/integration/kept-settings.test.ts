@@ -72,6 +72,22 @@ test('the next run sees what an admin has added, changed and removed', async ({
   expect(await offered(id)).toEqual([])
 })
 
+test('of the settings of a business, the hosts alone raise the version', async ({ database, server }) => {
+  const http_hosts = [{ host: 'api.example', headers: { 'x-shop': 'one' } }]
+  const id = unique('shop')
+  const call = async (method: string, path: string, json: object) => {
+    const { status, text } = await server.call(method, `/admin/v1${path}`, { token: adminToken, json })
+    expect(status, text).toBeLessThan(300)
+    return readRegistryVersion(database)
+  }
+  const version = await call('POST', '/businesses', { id, http_hosts })
+  const change = (json: object) => call('PATCH', `/businesses/${id}`, json)
+  expect(await change({ quotas: { queued_runs: 7 } })).toBe(version)
+  expect(await change({ learning: false, recall: false })).toBe(version)
+  expect(await change({ http_hosts })).toBe(version)
+  expect(await change({ http_hosts: [] })).toBe(version + 1)
+})
+
 test('a change by another process is seen without a hint', async ({ admin, database, offered }) => {
   const { id } = await admin('POST', '/businesses', { id: unique('shop') })
   await admin('PATCH', `/businesses/${id}`, { http_hosts: [{ host: 'api.example' }] })

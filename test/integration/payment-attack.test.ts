@@ -95,7 +95,9 @@ describe.runIf(isServed)('a stolen login (on servers only: PGlite is one session
       await openPaymentKeys(executor, createMasterKeys(randomBytes(32).toString('base64'))).catch(() => {})
       await ensureBusiness(elsewhere, 'default')
       const input = newProvider({ name: `cards of ${who}` })
-      await createProviders(elsewhere, { testOnly: false }).create(providerSchemas.input.parse(input))
+      await createProviders(elsewhere, { testOnly: false, changed: async () => {} }).create(
+        providerSchemas.input.parse(input),
+      )
       await executor.query(
         `INSERT INTO payments (payment_id, tenant, order_id, status) VALUES ('pay_1', 'default', 'ord_1', 'released') ON CONFLICT DO NOTHING`,
       )

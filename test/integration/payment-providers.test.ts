@@ -129,7 +129,8 @@ describe('a payment provider', () => {
 
   test('keeps what another admin changes at the same moment', async ({ admin, elsewhere }) => {
     const { id } = (await admin('POST', '', newProvider())).body
-    const providers = createProviders(elsewhere, { testOnly: true })
+    const changed = async () => {}
+    const providers = createProviders(elsewhere, { testOnly: true, changed })
     const slow: Database = {
       ...elsewhere,
       transaction: async (work) => {
@@ -137,7 +138,7 @@ describe('a payment provider', () => {
         return elsewhere.transaction(work)
       },
     }
-    await createProviders(slow, { testOnly: true }).change(id, { timeout_ms: 5_000 })
+    await createProviders(slow, { testOnly: true, changed }).change(id, { timeout_ms: 5_000 })
     const { body } = await admin('GET', `/${id}`)
     expect(body).toMatchObject({ timeout_ms: 5_000, window_ms: 400_000, business_ids: ['default'] })
     expect((await admin('PATCH', `/${id}`, { business_ids: null })).body).toMatchObject({

@@ -297,7 +297,7 @@ describe('what is forgotten is recalled no more, also after the background has r
       async (user_id) => {
         await inSession(user_id)
         await api().memories.forgetAll(user_id)
-        const businesses = createBusinesses(database, {} as never, forgetOfBusiness)
+        const businesses = createBusinesses(database, {} as never, forgetOfBusiness, () => {})
         await businesses.change({}, 'default', { recall: false })
         await businesses.change({}, 'default', { recall: true })
       },
@@ -369,7 +369,7 @@ describe('no turn is made of', () => {
     [
       'what is said where the business does not learn',
       async (user_id) => {
-        await createBusinesses(database, {} as never, forgetOfBusiness).create(
+        await createBusinesses(database, {} as never, forgetOfBusiness, () => {}).create(
           {},
           businessSchemas.input.parse({ id: user_id, learning: false }),
         )

@@ -218,7 +218,7 @@ describe('forgetting', () => {
 describe('a business without recall', () => {
   test('has no turns, and has those of its sessions once recall is on again', async () => {
     const tenant = unique('quiet')
-    const businesses = createBusinesses(database, {} as never, forgetOfBusiness)
+    const businesses = createBusinesses(database, {} as never, forgetOfBusiness, () => {})
     await businesses.create({}, businessSchemas.input.parse({ id: tenant, recall: false }))
     await runtime.complete({ user_id: 'u', prompt: zebras }, { business: tenant })
     await learned()

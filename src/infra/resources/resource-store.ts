@@ -88,7 +88,7 @@ export type ResourceKind<Row extends ResourceRow, Input, Change, View> = {
     target: ResourceTarget<Row, Change>,
     sql: Sql,
   ): Record<string, unknown> | Promise<Record<string, unknown>>
-  /** Writes the rows that belong to it, after its own. */
+  /** Writes the rows that belong to it: after a new one, before a change, whose trigger may lock a row that all share. */
   writeDependents?(sql: Sql, input: Input, target: ResourceTarget<Row, Change>): Promise<void>
   /** The error where a row has its unique columns, which are not its name. */
   toTakenError?(input: Input): MasonError
@@ -332,12 +332,12 @@ export const createResourceStore = <Row extends ResourceRow, Input, Change exten
           ...Object.keys(set).map((column) => `${column} = $${column}`),
           ...times.filter((time) => time === 'updated_at').map((time) => `${time} = clock_timestamp()`),
         ]
+        await kind.writeDependents?.(sql, input, target)
         const { where, values } = toCondition(scope)
         await sql.query(
           `UPDATE ${table} t SET ${changes.join(', ')} WHERE t.${idColumn} = $in_id AND ${where}`,
           { in_id: id, ...values, ...set },
         )
-        await kind.writeDependents?.(sql, input, target)
         return readWritten(sql, scope, id)
       })
     },

@@ -135,7 +135,7 @@ const toView = ({ created_at, updated_at, card, sealed_headers: _, ...row }: Rem
 })
 
 /** The agents that a business may call, or the one of a name. */
-const readRemoteAgents = async (
+export const readRemoteAgents = async (
   sql: Sql,
   businessId: string,
   name: string | null = null,
@@ -148,22 +148,22 @@ const readRemoteAgents = async (
   ).rows
 
 /**
- * Reads the agents of businesses. Who looks an agent up and calls it in the same turn of the event loop does both by one read; a
+ * Finds agents of businesses by name. Who looks one up and calls it in the same turn of the event loop does both by one read; a
  * change holds from the next turn on.
  */
 export const createAgentRows = (sql: Sql) => {
   const known = new Map<string, RemoteAgentRow>()
-  const toKey = (businessId: string, name: string): string => JSON.stringify([businessId, name])
-  const read = async (businessId: string, name?: string): Promise<RemoteAgentRow[]> => {
-    const rows = await readRemoteAgents(sql, businessId, name)
-    setImmediate(() => known.clear())
-    for (const row of rows) known.set(toKey(businessId, row.name), row)
-    return rows
-  }
   return {
-    list: (businessId: string): Promise<RemoteAgentRow[]> => read(businessId),
-    find: async (businessId: string, name: string): Promise<RemoteAgentRow | undefined> =>
-      known.get(toKey(businessId, name)) ?? (await read(businessId, name))[0],
+    async find(businessId: string, name: string): Promise<RemoteAgentRow | undefined> {
+      const key = JSON.stringify([businessId, name])
+      const kept = known.get(key)
+      if (kept) return kept
+      const [row] = await readRemoteAgents(sql, businessId, name)
+      if (!row) return undefined
+      known.set(key, row)
+      setImmediate(() => known.clear())
+      return row
+    },
   }
 }
 

@@ -5,7 +5,13 @@ import { keepWithView, type Viewed } from '../../../infra/lib/keep-with-view.ts'
 import type { MasterKeys } from '../../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../../infra/secrets/scrubber.ts'
 import { MasonError } from '../../../state/errors.ts'
-import { type AgentMessage, type AgentReply, type Agents, agentStates } from '../../../state/ports/agents.ts'
+import {
+  type AgentMessage,
+  type AgentReply,
+  type Agents,
+  agentStates,
+  type RemoteAgent,
+} from '../../../state/ports/agents.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import type { Json } from '../../../state/runtime-state.ts'
 import type { SealForExecutor } from '../../core.ref.ts'
@@ -16,7 +22,7 @@ import {
   type CardReader,
   createAgentRows,
   type HeaderSealer,
-  type RemoteAgentRow,
+  readRemoteAgents,
   toRemoteAgent,
 } from './remote-agents.ts'
 
@@ -111,10 +117,10 @@ const parse = (text: string): Json => {
   }
 }
 
-/** The agents of a business, as they are listed. */
-const keepAgents = keepWithView<RemoteAgentRow[]>()
+/** The agents of a business, as runs see them. */
+const keepAgents = keepWithView<RemoteAgent[]>()
 
-/** How one run calls agents. Rows and secrets are read for each call, so that a change holds at once: see `createAgentRows`. */
+/** How one run calls agents. The list is kept; rows and secrets are read for each call, so that a change holds at once. */
 export const createRunAgents = (options: AgentOptions, sql: Sql, businessId: string): Agents => {
   const rows = createAgentRows(sql)
   const openTarget = async (name: string): Promise<AgentTarget> => {
@@ -129,8 +135,10 @@ export const createRunAgents = (options: AgentOptions, sql: Sql, businessId: str
   }
   return {
     async list(role) {
-      const all = await keepAgents(options.registry, businessId, () => rows.list(businessId))
-      return all.filter(({ roles }) => role === undefined || roles.includes(role)).map(toRemoteAgent)
+      const all = await keepAgents(options.registry, businessId, async () =>
+        (await readRemoteAgents(sql, businessId)).map(toRemoteAgent),
+      )
+      return all.filter(({ roles }) => role === undefined || roles.includes(role))
     },
     async send(message) {
       // the first send follows at once

@@ -126,7 +126,7 @@ const throwErrors = (errors: readonly FieldError[]): void => {
  */
 export const createProviders = (
   database: Database,
-  { testOnly, changed = async () => {} }: { testOnly: boolean; changed?: () => Promise<void> },
+  { testOnly, changed }: { testOnly: boolean; changed: () => Promise<void> },
 ) => {
   const get = async (id: string): Promise<ProviderView | null> => {
     const row = await queryOne<Row>(
