@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
-import { listTouchedTables } from '../../src/infra/database/own-migrations.ts'
+import { listTouchedTables, toStatements } from '../../src/infra/database/own-migrations.ts'
 import type { Check } from '../check-repository.ts'
 import { featureListPath, renderFeatureList } from '../feature-list.ts'
 import {
@@ -158,7 +158,7 @@ const listForeignTables = (): string[] =>
     const own =
       /tables: \[([^\]]*)\]/.exec(readFileSync(join(featuresFolder, id, 'feature.ts'), 'utf8'))?.[1] ?? ''
     return readdirSync(folder).flatMap((file) =>
-      listTouchedTables(readFileSync(join(folder, file), 'utf8'))
+      listTouchedTables(toStatements(readFileSync(join(folder, file), 'utf8')))
         .filter((table) => !own.includes(`'${table}'`))
         .map(
           (table) =>

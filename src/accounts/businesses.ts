@@ -37,7 +37,7 @@ export const toCountClaimSql = (table: string): string =>
  * ```ts
  * import { ofBusiness } from 'mason-runtime/features'
  *
- * const column: 'tenant' | string = ofBusiness.fixed.business_id
+ * const resource = { path: '/admin/v1/announcements', table: 'announcements', ...ofBusiness }
  * ```
  */
 export const ofBusiness = {

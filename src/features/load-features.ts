@@ -88,6 +88,11 @@ export const loadKind = async <Name extends Kind>(
   )
 }
 
+/** Loads every file of all features. Throws what is wrong with the first that cannot be used. */
+export const loadAllKinds = async (sources: readonly FeatureSource[]): Promise<void> => {
+  for (const kind of kinds) await loadKind(sources, kind)
+}
+
 /** The files of nodes and tools of all features, for `loadParts`. */
 export const listPartFiles = (sources: readonly FeatureSource[]): PartFile[] =>
   sources.flatMap(({ folder, files }) =>

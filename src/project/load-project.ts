@@ -144,9 +144,10 @@ const findFolder = (file: string, field: string, entry: string): string => {
 const findFolders = (file: string, field: string, entry: string): string[] => {
   if (!entry.endsWith('/*')) return [findFolder(file, field, entry)]
   const parent = findFolder(file, field, entry.slice(0, -2))
-  const found = readdirSync(parent, { withFileTypes: true })
-    .filter((one) => one.isDirectory() && !one.name.startsWith('.'))
-    .map(({ name }) => join(parent, name))
+  const found = readdirSync(parent)
+    .filter((name) => !name.startsWith('.'))
+    .map((name) => join(parent, name))
+    .filter(isFolder)
   if (found.length > 0) return found.sort()
   throw createConfigError(
     `${file}: ${field} is "${entry}": ${parent} has no folder`,

@@ -35,7 +35,7 @@ const findError = async (files: Record<string, string>): Promise<string> => {
 }
 
 describe('the features of a product', () => {
-  test('come from folders and packages beside those of the build, with their migrations in the one order', async () => {
+  test('come from folders and packages beside those of the build, with their migrations after all others', async () => {
     await using folder = await openFolder()
     const { features, migrations } = await load(folder.path, {
       'mason.config.js': "export default { features: ['./features/*', 'mason-feature-signs'] }",
@@ -52,10 +52,7 @@ describe('the features of a product', () => {
     const ids = features.map(({ id }) => id)
     expect(ids).toEqual(expect.arrayContaining(['notes', 'schedules', 'signs']))
     const names = migrations.map(({ name }) => name)
-    expect([names.at(0), names.at(-1)]).toEqual([
-      'notes/20200101_01_notes.sql',
-      'signs/29991231_01_signs.sql',
-    ])
+    expect(names.slice(-2)).toEqual(['notes/20200101_01_notes.sql', 'signs/29991231_01_signs.sql'])
   })
 
   test('are refused with both sides and the remedy', async () => {
@@ -96,6 +93,17 @@ describe('the features of a product', () => {
     )
     expect(await findError(withMigration('', 'runs'))).toBe(
       'the feature "a" and the core both have the table "runs" -> give the table of "a" another name',
+    )
+    for (const sql of [
+      'CREATE TABLE a (); COMMIT',
+      "SELECT ';'; start  transaction",
+      'CREATE TABLE a (); -- x\nEND;',
+    ])
+      expect(await findError(withMigration(sql, 'a'))).toMatch(
+        /20990101_01_a\.sql has the statement (COMMIT|START +TRANSACTION|END) -> remove it: a migration is one transaction/,
+      )
+    expect(await findError(withMigration('DO $$ BEGIN DROP TABLE runs; END $$', 'a'))).toContain(
+      'has the statement DO -> write what it does as statements of their own',
     )
     const unnamed = { 'features/a/feature.ts': feature('a'), 'features/a/migrations/1.sql': '' }
     expect(await findError(unnamed)).toMatch(/1\.sql is not named as a migration -> name it <date>_<number>/)

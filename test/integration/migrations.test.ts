@@ -102,7 +102,7 @@ describe('migrations', () => {
     const close = `ALTER TABLE notes ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
       CREATE POLICY worker ON notes TO mason_worker USING (true);`
     const apply = async (text: string) => {
-      const own = { path: 'notes.sql', tables: ['notes'] }
+      const own = { path: 'notes.sql', tables: ['notes', 'all_notes'], functions: ['count_notes'] }
       const one = { name: 'notes/20991231_01_notes.sql', text, checksum: 'x', own }
       return applyMigrations(owner, [...(await readMigrations()), one])
     }
@@ -114,10 +114,42 @@ describe('migrations', () => {
     await expect(apply(create + close)).rejects.toMatchObject({
       message: 'notes.sql leaves the table "notes" without grant',
     })
+    const grant = 'GRANT SELECT ON notes TO mason_worker, mason_api;'
+    for (const roles of ['mason_api', 'PUBLIC'])
+      await expect(
+        apply(`${create}${close}${grant}CREATE POLICY anyone ON notes FOR SELECT TO ${roles} USING (true)`),
+      ).rejects.toMatchObject({
+        message: 'notes.sql leaves the table "notes" without mason.business in the policy anyone',
+      })
+    const view = 'CREATE VIEW all_notes AS SELECT * FROM notes; GRANT SELECT ON all_notes TO mason_api;'
+    await expect(apply(create + close + grant + view)).rejects.toMatchObject({
+      message: 'notes.sql leaves the table "all_notes" without security_invoker',
+    })
+    for (const [change, object] of [
+      ['GRANT SELECT ON ALL TABLES IN SCHEMA mason TO mason_business', 'table'],
+      ['DROP POLICY business ON schedules', 'table schedules'],
+      ['ALTER TABLE runs ADD mine int', 'table runs'],
+      ['ALTER TABLE runs NO FORCE ROW LEVEL SECURITY', 'table runs'],
+      ['CREATE TABLE others ()', 'table others'],
+      [
+        'CREATE OR REPLACE FUNCTION release_ongoing_work(p_tenant text, p_run_id text) RETURNS TABLE(kind text, id text) LANGUAGE sql AS $$ SELECT p_tenant, p_run_id $$',
+        'function release_ongoing_work',
+      ],
+    ])
+      await expect(apply(`${create}${close}${grant}${change}`)).rejects.toMatchObject({
+        message: expect.stringContaining(`notes.sql changes the ${object}`),
+        remedy: 'name the table in feature.ts if it is its own, or remove the statement',
+      })
     expect(await owner.query(`SELECT to_regclass('mason.notes') AS notes`)).toEqual([{ notes: null }])
-    expect(await apply(`${create}${close}GRANT SELECT ON notes TO mason_worker`)).toEqual([
+    const closed = `CREATE POLICY business ON notes TO mason_api USING (tenant = current_setting('mason.business', true));
+      CREATE POLICY added ON notes FOR INSERT TO mason_api WITH CHECK (tenant = current_setting('mason.business', true));
+      CREATE FUNCTION count_notes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+      CREATE TRIGGER count_notes AFTER DELETE ON runs EXECUTE FUNCTION count_notes();`
+    const safe = view.replace(' AS ', ' WITH (security_invoker) AS ')
+    expect(await apply(`${create}${close}${grant}${closed}${safe}-- the end`)).toEqual([
       'notes/20991231_01_notes.sql',
     ])
+    await owner.run('DROP TRIGGER count_notes ON runs; DROP FUNCTION count_notes; DROP VIEW all_notes')
     await owner.run(`DROP TABLE notes; DELETE FROM migrations WHERE name LIKE 'notes/%'`)
   })
 

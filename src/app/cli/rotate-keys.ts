@@ -3,6 +3,8 @@ import { loadFeatures, loadKind } from '../../features/load-features.ts'
 import { type Config, type Environment, inspectConfig, readConfig } from '../../infra/config/config.ts'
 import { masterKeyCommand } from '../../infra/config/settings.ts'
 import type { Database } from '../../infra/database/database.ts'
+import type { AppliedMigration, Migration } from '../../infra/database/migration.ts'
+import { findRemovedFeatures } from '../../infra/database/migrations.ts'
 import { openDatabases } from '../../infra/database/open-database.ts'
 import {
   coreSealedTables,
@@ -19,8 +21,9 @@ import {
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import { addSettingSecrets } from '../../infra/secrets/setting-secrets.ts'
+import { MasonError } from '../../state/errors.ts'
 import { featureSources } from '../features.generated.ts'
-import { loadFeatureSources } from '../load-feature-sources.ts'
+import { loadFeatureSources, readFeatureMigrations } from '../load-feature-sources.ts'
 import { describeDatabase } from './banner.ts'
 import { resolveCommandName } from './command-name.ts'
 import { exitCodes } from './errors.ts'
@@ -37,6 +40,7 @@ type SealingScope = Pick<KeysDefinition, 'name' | 'processes' | 'settings'> & {
   /** Of the settings. Embedded without one, it is in a file of DATA_DIR. */
   keys: { current: string | null; previous: readonly string[] }
   openKeys(): Promise<MasterKeys>
+  tables: readonly SealedTable[]
   /** Of a feature. */
   own?: KeysDefinition
 }
@@ -56,7 +60,12 @@ export const rotateKeys = async (
   const served = inspectConfig(env, { role: 'migrate' }).config.database.kind === 'postgres'
   const config = readConfig(env, { role: own && served ? own.role : 'keys' })
   addSettingSecrets(config, scrubber)
-  const databases = await openDatabases(config, createLog(config.logLevel, process.stderr, scrubber))
+  // before there is a new key: what a feature has sealed is lost where it is not rewrapped with the rest
+  const sources = await loadFeatureSources(config.featureFolders)
+  const migrations = await readFeatureMigrations(sources)
+  const features = await loadFeatures(sources)
+  const log = createLog(config.logLevel, process.stderr, scrubber)
+  const databases = await openDatabases(config, log, { migrations })
   const ownDatabase = own?.database(databases)
   const scope: SealingScope =
     own && ownDatabase
@@ -74,9 +83,11 @@ export const rotateKeys = async (
           database: databases.api,
           keys: { current: config.masterKey, previous: config.previousMasterKeys },
           openKeys: () => openMasterKeys(config),
+          tables: [...coreSealedTables, ...features.flatMap(({ definition }) => definition.sealed ?? [])],
         }
   const interrupt = listenForInterrupt(new Error('stopped; run the command again to continue'))
   try {
+    if (!scope.own) await checkFeaturesAreThere(databases.api, migrations)
     const report = await rotate(config, scope, databases.api, interrupt.signal)
     process.stdout.write(`${report.text.join('\n')}\n`)
     return report.ok ? exitCodes.done : exitCodes.failed
@@ -99,7 +110,7 @@ const rotate = async (
   const begun = dataDir === null ? null : await beginKeyRotation(dataDir, own?.files)
   const keys = await scope.openKeys()
   const replaced = own ? await own.replacePairs(database, keys) : 0
-  const rotation = await rewrapRows(database, keys, signal, own?.tables ?? (await listSealedTables(config)))
+  const rotation = await rewrapRows(database, keys, signal, scope.tables)
   const { name } = keys.current()
   const ok = rotation.unreadable.length === 0 && rotation.settled
   const report = (head: string, ...next: string[]) => ({
@@ -128,10 +139,19 @@ const rotate = async (
   return report(head, `the previous ${what} key was removed; keep it with backups that were made under it`)
 }
 
-/** What is under the master key, also of features. */
-const listSealedTables = async ({ featureFolders }: Config): Promise<SealedTable[]> => {
-  const features = await loadFeatures(await loadFeatureSources(featureFolders))
-  return [...coreSealedTables, ...features.flatMap(({ definition }) => definition.sealed ?? [])]
+/** Throws `invalid_settings` where the database has tables of features that are not loaded: what they sealed would not be rewrapped. */
+const checkFeaturesAreThere = async (database: Database, migrations: readonly Migration[]): Promise<void> => {
+  const { rows } = await database.query<AppliedMigration>('SELECT name, checksum FROM migrations')
+  const removed = await findRemovedFeatures(rows, migrations)
+  if (removed.length > 0)
+    throw new MasonError(
+      'invalid_settings',
+      `the database has tables of features that are not loaded: ${removed.join(', ')}`,
+      {
+        remedy:
+          'add their folders to features of mason.config.ts, or drop their tables and their rows of migrations',
+      },
+    )
 }
 
 const listNextSteps = ({ name, processes, settings, keys, own }: SealingScope): string[] =>

@@ -54,7 +54,7 @@ const functions = `SELECT 'function', name, rtrim(pg_get_functiondef(p.oid), E'\
   CASE WHEN NOT EXISTS (SELECT FROM aclexplode(COALESCE(p.proacl, acldefault('f', p.proowner))) WHERE grantee = 0)
     THEN ARRAY['REVOKE EXECUTE ON FUNCTION ' || name || ' FROM PUBLIC'] END
   || ${toGrants('FUNCTION', 'p.proacl', 'p.proowner')}
-FROM pg_proc p, LATERAL (SELECT p.oid::regprocedure::text AS name) AS n WHERE p.pronamespace = 'mason'::regnamespace
+FROM pg_proc p, LATERAL (SELECT p.oid::regprocedure::text AS name) AS n WHERE p.pronamespace = 'mason'::regnamespace AND p.prokind <> 'a'
   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')`
 
 const others = `SELECT 'sequence', name, 'CREATE SEQUENCE ' || name, NULL, NULL, ${toGrants('SEQUENCE', 'c.relacl', 'c.relowner')}

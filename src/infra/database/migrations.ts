@@ -6,11 +6,11 @@ import { adoptDatabase } from './adopt-database.ts'
 import { deadlockDetected } from './database-errors.ts'
 import type { AppliedMigration, Migration, MigrationTarget } from './migration.ts'
 import {
-  checkOwnTables,
   listFiles,
   type OwnMigrations,
   readMigration,
   readOwnMigrations,
+  runMigration,
 } from './own-migrations.ts'
 
 const featuresFolder = toPackagePath('src', 'features')
@@ -20,7 +20,7 @@ const toPath = (name: string): string =>
     basename(name),
   )
 
-/** All migrations, of the core, of the features that are there and of `own` ones, in the order of their file names. */
+/** All migrations: of the core and of the features that are there, then of `own` ones, each in the order of their file names. */
 export const readMigrations = async (own: readonly OwnMigrations[] = []): Promise<Migration[]> => {
   const features = await Promise.all(
     (await listFiles(featuresFolder)).map(async (id) =>
@@ -31,10 +31,9 @@ export const readMigrations = async (own: readonly OwnMigrations[] = []): Promis
     .filter((name) => /^\d.*\.sql$/.test(basename(name)))
     .sort(byFile)
   const builtIn = await Promise.all(names.map((name) => readMigration(name, toPath(name))))
-  if (own.length === 0) return builtIn
-  return [...builtIn, ...(await readOwnMigrations(own, builtIn))].sort((one, other) =>
-    byFile(one.name, other.name),
-  )
+  const ofProduct = await readOwnMigrations(own, builtIn)
+  // after all of Mason's, whatever their dates: a server that has those runs them then, too
+  return [...builtIn, ...ofProduct.sort((one, other) => byFile(one.name, other.name))]
 }
 
 const byFile = (one: string, other: string): number => (basename(one) < basename(other) ? -1 : 1)
@@ -73,11 +72,10 @@ export const applyMigrations = async (
       const { problem, remedy } = describeChanged(migration)
       throw new MasonError('invalid_settings', problem, { remedy })
     }
-    const script = `BEGIN; ${text}; INSERT INTO migrations (name, checksum) VALUES ('${name}', '${checksum}')`
     const run = async (): Promise<void> => {
-      await target.run(script)
-      await checkOwnTables(target, migration)
-      await target.run('COMMIT')
+      await target.run('BEGIN')
+      await runMigration(target, migration)
+      await target.run(`INSERT INTO migrations (name, checksum) VALUES ('${name}', '${checksum}'); COMMIT`)
     }
     const apply = (tries: number): Promise<void> =>
       run().catch(async (error: unknown) => {

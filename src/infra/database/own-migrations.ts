@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { MasonError } from '../../state/errors.ts'
 import { sha256 } from '../lib/ids.ts'
+import { describeSchema } from './describe-schema.ts'
 import type { Migration, MigrationTarget } from './migration.ts'
 
 /** The migrations of a feature of a product; `tables` are those that it alone writes. */
@@ -23,26 +24,68 @@ export const readMigration = async (name: string, path: string): Promise<Migrati
 const refuse = (message: string, remedy: string): MasonError =>
   new MasonError('invalid_settings', message, { remedy })
 
+const listPattern = String.raw`((?:ONLY\s+)?NAME(?:\s*,\s*(?:ONLY\s+)?NAME)*)`.replaceAll(
+  'NAME',
+  String.raw`(?:"?mason"?\s*\.\s*)?"?[a-z_0-9]+"?`,
+)
 const tableStatements = new RegExp(
   [
-    String.raw`(?:(?:CREATE|ALTER|DROP) TABLE|INSERT INTO|DELETE FROM|TRUNCATE(?! O[NR]\b)(?: TABLE)?)\s+(?:IF (?:NOT )?EXISTS\s+)?(?:ONLY\s+)?NAME`,
-    String.raw`UPDATE\s+(?:ONLY\s+)?NAME(?:\s+(?:AS\s+)?\w+)?\s+SET\b`,
-    String.raw`POLICY\s+\w+\s+ON\s+NAME`,
-    String.raw`ON\s+(?!(?:SCHEMA|FUNCTION|SEQUENCE|DATABASE|ALL)\b)(?:TABLE\s+)?NAME\s*(?:,|\bTO\b|\bFROM\b)`,
+    String.raw`(?:(?:CREATE(?:\s+UNLOGGED)?|ALTER|DROP|LOCK)\s+TABLE|(?:INSERT|MERGE)\s+INTO|DELETE\s+FROM|TRUNCATE(?!\s+O[NR]\b)(?:\s+TABLE)?)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?LIST`,
+    String.raw`UPDATE\s+LIST(?:\s+(?:AS\s+)?\w+)?\s+SET\b`,
+    String.raw`POLICY\s+(?:IF\s+EXISTS\s+)?"?\w+"?\s+ON\s+LIST`,
+    String.raw`ON\s+(?!(?:SCHEMA|FUNCTION|SEQUENCE|DATABASE|ALL)\b)(?:TABLE\s+)?LIST\s+(?:TO|FROM)\b`,
   ]
     .map((one) => String.raw`\b${one}`)
     .join('|')
-    .replaceAll('NAME', String.raw`(?:mason\.)?"?([a-z_0-9]+)"?`),
+    .replaceAll('LIST', listPattern),
   'gi',
 )
 
-/** The tables that a script makes, changes, opens or writes; what stands in a function runs later, for whatever calls it. */
-export const listTouchedTables = (sql: string): string[] => {
-  const script = sql.replace(/\$(\w*)\$[\s\S]*?\$\1\$/g, '').replace(/--.*|\/\*[\s\S]*?(?:\*\/|$)/g, '')
-  return [...script.matchAll(tableStatements)].map((match) =>
-    (match.slice(1).find((name) => name !== undefined) ?? '').toLowerCase(),
+/** The tables that statements make, change, open or write. */
+export const listTouchedTables = (statements: string): string[] =>
+  [...statements.matchAll(tableStatements)].flatMap((match) =>
+    (match.slice(1).find((names) => names !== undefined) ?? '')
+      .split(',')
+      .map((name) => (name.match(/\w+/g)?.at(-1) ?? '').toLowerCase()),
   )
+
+/** Comments, names in quotes, and literals, of which the body of a function is one. */
+const notStatements =
+  /--.*|\/\*[\s\S]*?(?:\*\/|$)|"[^"]*"|\be'(?:[^'\\]|\\[\s\S])*(?:'|$)|'[^']*'|\$(\w*)\$[\s\S]*?(?:\$\1\$|$)/gi
+
+/** A script without its comments, and with each literal empty: what stands in a function runs later, for whatever calls it. */
+export const toStatements = (sql: string): string =>
+  sql.replace(notStatements, (text) => {
+    if (text.startsWith('"')) return text
+    return /^(?:--|\/\*)/.test(text) ? ' ' : "''"
+  })
+
+const transactionStatement =
+  /^\s*(BEGIN|START\s+TRANSACTION|COMMIT|END|ROLLBACK|ABORT|PREPARE\s+TRANSACTION)\b/i
+
+/** Throws `invalid_settings` for what would end the transaction of the migration, or runs code that is not searched. */
+const checkStatements = (path: string, statements: string): void => {
+  for (const statement of statements.split(';')) {
+    const [, words] = transactionStatement.exec(statement) ?? []
+    if (words !== undefined)
+      throw refuse(
+        `${path} has the statement ${words.toUpperCase()}`,
+        'remove it: a migration is one transaction; write the body of a function in dollar quotes',
+      )
+    if (/^\s*DO\b/i.test(statement))
+      throw refuse(`${path} has the statement DO`, 'write what it does as statements of their own')
+  }
 }
+
+/** The functions that a script makes or replaces. */
+const listFunctions = (statements: string): string[] =>
+  [
+    ...statements.matchAll(
+      /\bCREATE\s+(?:OR\s+REPLACE\s+)?(?:FUNCTION|PROCEDURE)\s+(?:"?mason"?\s*\.\s*)?"?(\w+)/gi,
+    ),
+  ].map(([, name = '']) => name.toLowerCase())
+
+const keepToOwn = 'name the table in feature.ts if it is its own, or remove the statement'
 
 const fileName = /^\d{8}_\d{2}_[a-z0-9_]+\.sql$/
 
@@ -52,9 +95,13 @@ export const readOwnMigrations = async (
   builtIn: readonly Migration[],
 ): Promise<Migration[]> => {
   const owners = new Map([['migrations', 'the core']])
-  for (const { name, text } of builtIn)
-    for (const table of listTouchedTables(text))
+  const builtInFunctions = new Set<string>()
+  for (const { name, text } of builtIn) {
+    const statements = toStatements(text)
+    for (const table of listTouchedTables(statements))
       owners.set(table, name.includes('/') ? `the feature "${dirname(name)}"` : 'the core')
+    for (const one of listFunctions(statements)) builtInFunctions.add(one)
+  }
   for (const { id, tables } of own)
     for (const table of tables) {
       const owner = owners.get(table)
@@ -67,7 +114,7 @@ export const readOwnMigrations = async (
     }
   const read = own.map(async ({ id, folder, tables }) => {
     const files = (await listFiles(folder)).filter((file) => file.endsWith('.sql'))
-    return Promise.all(
+    const read = await Promise.all(
       files.map(async (file) => {
         const path = join(folder, file)
         if (!fileName.test(file))
@@ -76,31 +123,79 @@ export const readOwnMigrations = async (
             'name it <date>_<number>_<name>.sql, as in 20261231_01_announcements.sql',
           )
         const migration = await readMigration(`${id}/${file}`, path)
-        const table = listTouchedTables(migration.text).find((one) => !tables.includes(one))
-        if (table === undefined) return { ...migration, own: { path, tables } }
+        const statements = toStatements(migration.text)
+        checkStatements(path, statements)
+        const table = listTouchedTables(statements).find((one) => !tables.includes(one))
+        if (table === undefined) return { path, migration, functions: listFunctions(statements) }
         throw refuse(
           `${path} of the feature "${id}" touches the table "${table}" of ${owners.get(table) ?? 'no feature'}`,
-          'name the table in feature.ts if it is its own, or remove the statement',
+          keepToOwn,
         )
       }),
     )
+    const functions = read.flatMap((one) => one.functions).filter((name) => !builtInFunctions.has(name))
+    return read.map(({ path, migration }) => ({ ...migration, own: { path, tables, functions } }))
   })
   return (await Promise.all(read)).flat()
 }
 
-/** What the catalog says of a table; a view for the roles of the processes has none of it. */
+/**
+ * What the catalog says of a table or view. A policy of a process that works for one business names that business, and a view has
+ * the rights of its reader: else rows of another business can be read.
+ */
 const openTablesStatement = `
   SELECT relname AS "table", concat_ws(', ',
-    CASE WHEN NOT relrowsecurity THEN 'ENABLE ROW LEVEL SECURITY' END,
-    CASE WHEN NOT relforcerowsecurity THEN 'FORCE ROW LEVEL SECURITY' END,
-    CASE WHEN NOT EXISTS (SELECT FROM pg_policy WHERE polrelid = c.oid) THEN 'policy' END,
+    CASE WHEN NOT is_view AND NOT relrowsecurity THEN 'ENABLE ROW LEVEL SECURITY' END,
+    CASE WHEN NOT is_view AND NOT relforcerowsecurity THEN 'FORCE ROW LEVEL SECURITY' END,
+    CASE WHEN NOT is_view AND NOT EXISTS (SELECT FROM pg_policy WHERE polrelid = c.oid) THEN 'policy' END,
+    (SELECT 'mason.business in the policy ' || string_agg(polname, ' and ' ORDER BY polname) FROM pg_policy
+      WHERE polrelid = c.oid AND polpermissive AND EXISTS (
+        SELECT FROM unnest(polroles) AS one WHERE one = 0 OR one::regrole::text IN ('mason_api', 'mason_business'))
+      AND EXISTS (SELECT FROM unnest(ARRAY[pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid)]) AS expression
+        WHERE strpos(expression, 'mason.business') = 0)),
+    CASE WHEN is_view AND NOT EXISTS (SELECT FROM pg_options_to_table(reloptions)
+      WHERE option_name = 'security_invoker' AND option_value::boolean) THEN 'security_invoker' END,
     CASE WHEN NOT EXISTS (SELECT FROM aclexplode(relacl) WHERE grantee <> relowner) THEN 'grant' END) AS missing
-  FROM pg_class c WHERE relnamespace = 'mason'::regnamespace AND relkind IN ('r', 'p') AND relname = ANY($1)
+  FROM pg_class c, LATERAL (SELECT relkind IN ('v', 'm') AS is_view) AS k
+  WHERE relnamespace = 'mason'::regnamespace AND relkind IN ('r', 'p', 'f', 'v', 'm') AND relname = ANY($1)
   ORDER BY relname`
 
-/** Throws `invalid_settings` where a migration of a product leaves a table open across businesses, or of use to no process. */
-export const checkOwnTables = async (target: MigrationTarget, { own }: Migration): Promise<void> => {
-  if (!own) return
+/** The lines of each object that is not the feature's, by its kind and name. */
+const listForeignObjects = async (
+  target: MigrationTarget,
+  { tables, functions }: NonNullable<Migration['own']>,
+): Promise<Map<string, string[]>> => {
+  const objects = (await describeSchema(target)).filter(
+    ({ kind, name }) =>
+      kind !== 'sequence' &&
+      !(kind === 'table' && tables.includes(name)) &&
+      !(kind === 'function' && functions.includes(name.split('(', 1)[0] ?? '')),
+  )
+  return new Map(objects.map(({ kind, name, sql }) => [`${kind} ${name}`, sql.split('\n')]))
+}
+
+/** The first object that differs; a trigger that was added to a table is no difference. */
+const findDifference = (
+  before: ReadonlyMap<string, string[]>,
+  after: ReadonlyMap<string, string[]>,
+): string | undefined =>
+  [...new Set([...before.keys(), ...after.keys()])].find((object) => {
+    const [old, now] = [before.get(object), after.get(object)]
+    if (!old) return object.startsWith('table ')
+    if (!now || old.some((line) => !now.includes(line))) return true
+    return now.some((line) => !old.includes(line) && !line.startsWith('CREATE TRIGGER '))
+  })
+
+/**
+ * Runs the script of a migration, in the transaction of the caller. Throws `invalid_settings` where one of a product changes what
+ * is not its own, or leaves a table open across businesses, or of use to no process.
+ */
+export const runMigration = async (target: MigrationTarget, { text, own }: Migration): Promise<void> => {
+  if (!own) return target.run(text)
+  const before = await listForeignObjects(target, own)
+  await target.run(text)
+  const changed = findDifference(before, await listForeignObjects(target, own))
+  if (changed !== undefined) throw refuse(`${own.path} changes the ${changed}`, keepToOwn)
   for (const { table, missing } of await target.query(openTablesStatement, [own.tables]))
     if (missing !== '')
       throw refuse(

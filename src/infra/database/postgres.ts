@@ -136,8 +136,8 @@ const awaitAll = async <T extends readonly unknown[]>(
 }
 
 /**
- * Applies missing migrations (of this package, or of these) and returns their names, then creates `logins` and gives the tables to their owner role. An
- * advisory lock admits one process at a time.
+ * Applies those of `migrations` (absent: of this package) that are missing and returns their names. Then creates `logins` and gives
+ * the tables to their owner role. An advisory lock admits one process at a time.
  */
 export const migratePostgres = async (
   url: string,

@@ -1,4 +1,4 @@
-import { loadKind } from '../../../features/load-features.ts'
+import { loadAllKinds, loadKind } from '../../../features/load-features.ts'
 import { type Config, type Environment, inspectConfig } from '../../../infra/config/config.ts'
 import { paymentSettings } from '../../../infra/config/payment-settings.ts'
 import { databaseSettings, type ProcessRole } from '../../../infra/config/role-settings.ts'
@@ -53,12 +53,13 @@ const checkFeatures = async ({
 }: Config): Promise<LoadedFeatures & { findings: DoctorFinding[] }> => {
   try {
     const sources = await loadFeatureSources(featureFolders)
+    await loadAllKinds(listOwnSources(sources))
     const own = await listFeatures(listOwnSources(sources))
     const findings = own.map(({ id }) => pass(`${id} of mason.config loads`))
     return { sources, migrations: await readFeatureMigrations(sources), findings }
   } catch (error) {
-    if (!isMasonError(error, 'invalid_settings')) throw error
-    return { sources: featureSources, findings: [fail(error.message, error.remedy ?? 'correct it')] }
+    const remedy = (isMasonError(error) && error.remedy) || 'correct the file'
+    return { sources: featureSources, findings: [fail(toErrorMessage(error), remedy)] }
   }
 }
 
