@@ -7,7 +7,7 @@ import { readArithmetic } from './arithmetic.ts'
 import { valuesQuery } from './conditions.ts'
 import { isAboutUser, isTelling, recallFact } from './facts.ts'
 import { readForm, toDraft } from './output.ts'
-import { type Question, splitQuestions } from './questions.ts'
+import { type AskedQuestion, splitQuestions } from './questions.ts'
 import {
   isFailure,
   type OfflineReply,
@@ -43,7 +43,7 @@ const listColumns = ({ columns }: Table): string => columns.map(({ name }) => na
 const query = (sql: string): ToolUse => useTool('query_table', { sql })
 
 /** Looks up which values of the table the question names, then queries what it asks for. */
-function* askTable({ question, before }: Question, language: TextLanguage, table: Table): Work {
+function* askTable({ question, before }: AskedQuestion, language: TextLanguage, table: Table): Work {
   const failure = (result: string): Finding => ({ text: `${table.file}: ${result}` })
   const values = valuesQuery(`${before} ${question}`.trim(), table)
   const [found = ''] = values ? yield [query(values)] : ['No rows.']
@@ -91,7 +91,7 @@ const say = {
 
 /** The ways to answer a question, in the order in which they are tried. */
 function* answerQuestion(
-  { question, before }: Question,
+  { question, before }: AskedQuestion,
   language: TextLanguage,
   files: FileContent,
   request: OfflineRequest,

@@ -17,14 +17,14 @@ const mostQuestions = 8
 const question = new RegExp(`^(?:${starters})\\b|[?？!！。；:：]$|什么|谁|吗`, 'i')
 
 /** A question, with the one before it in its sentence: it may leave out what that says. */
-export type Question = { question: string; before: string }
+export type AskedQuestion = { question: string; before: string }
 
 /** "Excluding returns" and "For the best region" ask nothing: they are part of the question behind them. */
 const isOpen = (part: string): boolean =>
   !question.test(part) && !preamble.test(part) && (opening.test(part) || !asksFigure(part))
 
 /** The questions of a prompt in order; the prompt itself where it has none. */
-export const splitQuestions = (prompt: string): Question[] => {
+export const splitQuestions = (prompt: string): AskedQuestion[] => {
   const text = prompt.length <= 12_000 ? prompt : `${prompt.slice(0, 4000)}\n${prompt.slice(-4000)}`
   const groups: { parts: string[]; sentence: number }[] = []
   let open = false
