@@ -34,7 +34,7 @@ docs/performance.md and docs/performance/ again, from the figures that --record 
   --repeat N      how often each case is measured (3)
   --scale X       counts are multiplied by it; 1 is what docs/performance/ reports (${values.scale})
   --only TEXT     only the variants whose name has this text
-  --quick         the case \`headline\` alone, once: in three minutes, the first time longer
+  --quick         the case \`headline\` alone, once
   --record        keeps the figures and draws docs/performance/
   --help          prints this
 
