@@ -22,12 +22,20 @@ export const findUnreadTurns = (
 ): Promise<TurnsRead | null> => queryOne(sql, nextStatement, [maxTokens, JSON.stringify([...done])])
 
 /** The turns up to this session are read, for so many tokens. */
-export const advanceTurnsRead = (sql: Sql, ...read: [tenant: string, sessionId: string, tokens: number]) =>
+export const advanceTurnsRead = (
+  sql: Sql,
+  tenant: string,
+  sessionId: string,
+  tokens: number,
+): Promise<unknown> =>
   sql.query(
     'UPDATE businesses SET turns_read_to = $2, turns_read_tokens = turns_read_tokens + $3 WHERE tenant = $1 AND turns_read_to < $2',
-    read,
+    [tenant, sessionId, tokens],
   )
 
 /** All turns are read, up to this session. */
-export const endTurnsRead = (sql: Sql, ...read: [tenant: string, sessionId: string]) =>
-  sql.query('UPDATE businesses SET turns_read_to = NULL WHERE tenant = $1 AND turns_read_to = $2', read)
+export const endTurnsRead = (sql: Sql, tenant: string, sessionId: string): Promise<unknown> =>
+  sql.query('UPDATE businesses SET turns_read_to = NULL WHERE tenant = $1 AND turns_read_to = $2', [
+    tenant,
+    sessionId,
+  ])

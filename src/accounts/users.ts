@@ -48,8 +48,11 @@ export const createUserAccounts = (
 })
 
 /** Inserts the row of a user of whom something was learned, unless it exists. */
-export const ensureUser = (sql: Sql, ...user: [businessId: string, userId: string]): Promise<unknown> =>
-  sql.query('INSERT INTO users (tenant, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING', user)
+export const ensureUser = (sql: Sql, businessId: string, userId: string): Promise<unknown> =>
+  sql.query('INSERT INTO users (tenant, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+    businessId,
+    userId,
+  ])
 
 /** Writes a profile and what of it was learned, while the caller has its row locked. */
 export const writeUserProfile = (

@@ -57,8 +57,8 @@ export const createRouter = <Walk>({ nodes, nodeOf }: RouterNodes, step: VisitSt
   const builder = new StateGraph(Annotation.Root({}), { nodes: nodes.map(({ name }) => name) })
   for (const { name, ends } of nodes) builder.addNode(name, visitLine, { ends: [...ends] })
   // a node to which none leads begins a walk; so may any other, since a walk begins where the run stands
-  const led = new Set(nodes.flatMap(({ ends }) => ends))
-  for (const { name } of nodes) if (!led.has(name)) builder.addEdge(START, name)
+  const targets = new Set(nodes.flatMap(({ ends }) => ends))
+  for (const { name } of nodes) if (!targets.has(name)) builder.addEdge(START, name)
   const graph = builder.compile({ checkpointer: false })
   return {
     async walk(walk, from, signal) {

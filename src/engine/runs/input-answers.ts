@@ -126,9 +126,16 @@ export const expireInputs = async (database: Database): Promise<number> => {
 }
 
 /** Removes what was answered to the secret question of a call. */
-export const forgetAnswer = async (sql: Sql, ...call: [string, string, number, number]): Promise<void> =>
-  void (await sql.query(
+export const forgetAnswer = async (
+  sql: Sql,
+  tenant: string,
+  runId: string,
+  planSeq: number,
+  callIndex: number,
+): Promise<void> => {
+  await sql.query(
     `UPDATE input_requests SET sealed = NULL, answer = '{"kind":"answered","answer":""}'
      WHERE tenant = $1 AND run_id = $2 AND plan_seq = $3 AND call_index = $4 AND secret`,
-    call,
-  ))
+    [tenant, runId, planSeq, callIndex],
+  )
+}

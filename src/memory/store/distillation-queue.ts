@@ -128,11 +128,11 @@ export const discardUserDistillations = async (
 }
 
 /** Nothing is learned from a run that was given up before its end. */
-export const skipLearning = (sql: Sql, ...run: [businessId: string, runId: string]): Promise<unknown> =>
+export const skipLearning = (sql: Sql, businessId: string, runId: string): Promise<unknown> =>
   sql.query(
     `INSERT INTO distillations (tenant, run_id, failed_at, error)
      VALUES ($1, $2, clock_timestamp(), 'given up: nothing is learned from what is run again')`,
-    run,
+    [businessId, runId],
   )
 
 type DiscardedRow = { answers: (PersonAnswer | null)[] | null }
