@@ -1,35 +1,28 @@
 import { END } from '@langchain/langgraph/web'
 import { defaultNext, lastPrepareTool, listNextTargets } from './default-next.ts'
 import type { AnyNode, AnyTool, ToolKind } from './definitions.ts'
-import type { GraphParts } from './graph-parts.ts'
+import { describeTarget, type GraphParts, toolKinds } from './graph-parts.ts'
 import type { VisitTarget } from './route.ts'
 import { createRouter, type RouterNodes } from './router.ts'
 
 /** The graph for people and for LangGraph, made of the definitions it is built from: never drawn by hand. */
 
-/** Tools of a kind are one node of LangGraph: the picture stays the same when a tool is added. */
-const toolNodes: Record<ToolKind, string> = {
-  prepare: 'prepare tools',
-  call: 'call tools',
-  step: 'step tools',
-  output: 'output tools',
-}
-
-/** The nodes of LangGraph, with every edge that a definition allows. */
+/** The nodes of LangGraph, with every edge that a definition allows. The tools of a kind are one, so that a new tool changes nothing here. */
 export const listRouterNodes = (parts: GraphParts): RouterNodes => {
   const tools = new Map(parts.tools.map((tool) => [tool.name, tool]))
   const nodeOf = ({ node, call }: VisitTarget): string => {
     const kinds = tools.get(node)?.kinds
     if (!kinds) return toNodeName(node)
-    return toolNodes[kinds.find((kind) => isCallKind(kind) === (call !== null)) ?? kinds[0] ?? 'call']
+    const kind = kinds.find((one) => isCallKind(one) === (call !== null)) ?? kinds[0] ?? 'call'
+    return describeTarget({ tools: kind })
   }
   const toNodes = (next: readonly (string | { tools: ToolKind })[]): string[] =>
-    next.map((one) => (typeof one === 'string' ? nodeOf({ node: one, call: null }) : toolNodes[one.tools]))
+    next.map((one) => (typeof one === 'string' ? nodeOf({ node: one, call: null }) : describeTarget(one)))
   const toolEnds = (kind: ToolKind): string[] => [
     ...toNodes(defaultNext[kind]),
-    ...(kind === 'prepare' && tools.has(lastPrepareTool) ? [toolNodes.output] : []),
+    ...(kind === 'prepare' && tools.has(lastPrepareTool) ? [describeTarget({ tools: 'output' })] : []),
     ...(parts.tools.some(({ kinds, steps = [] }) => kinds.includes(kind) && steps.length > 0)
-      ? [toolNodes.step]
+      ? [describeTarget({ tools: 'step' })]
       : []),
   ]
   const nodes = [
@@ -39,9 +32,9 @@ export const listRouterNodes = (parts: GraphParts): RouterNodes => {
         name: toNodeName(node.name),
         ends: node.name === 'end' ? [END] : toNodes(listNextTargets(node)),
       })),
-    ...(Object.keys(toolNodes) as ToolKind[])
+    ...toolKinds
       .filter((kind) => parts.tools.some(({ kinds }) => kinds.includes(kind)))
-      .map((kind) => ({ name: toolNodes[kind], ends: toolEnds(kind) })),
+      .map((kind) => ({ name: describeTarget({ tools: kind }), ends: toolEnds(kind) })),
   ]
   const known = new Set([END, ...nodes.map(({ name }) => name)])
   return {

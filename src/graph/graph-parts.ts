@@ -3,7 +3,7 @@ import { toModelSchema } from '../state/model-schema.ts'
 import { patchSchema } from '../state/patch.ts'
 import { stateFields } from '../state/runtime-state.ts'
 import { listNextTargets } from './default-next.ts'
-import type { AnyNode, AnyTool } from './definitions.ts'
+import type { AnyNode, AnyTool, ToolKind } from './definitions.ts'
 import { describeEffects } from './tool-effects.ts'
 
 /** The nodes and tools a graph is built from. */
@@ -13,7 +13,8 @@ export type GraphParts = { nodes: readonly AnyNode[]; tools: readonly AnyTool[] 
 const requiredNodes = ['load-session', 'planner', 'reflection', 'end']
 /** The planner's control calls, and marks of the router. */
 const reservedNames = new Set(['update_todos', 'finish', '__start__', '__end__'])
-const kinds = ['prepare', 'call', 'step', 'output']
+/** The kinds of tools, as a run comes to them. */
+export const toolKinds: readonly ToolKind[] = ['prepare', 'call', 'step', 'output']
 const fields: readonly string[] = stateFields
 const patchFields = Object.keys(patchSchema.shape)
 
@@ -73,7 +74,8 @@ const findJoinErrors = (node: AnyNode, parts: readonly (AnyNode | AnyTool)[]): s
   ]
 }
 
-const describeTarget = (target: string | { tools: string }): string =>
+/** The name of a node, or of all tools of a kind. */
+export const describeTarget = (target: string | { tools: ToolKind }): string =>
   typeof target === 'string' ? target : `${target.tools} tools`
 
 const findToolErrors = (tool: AnyTool): string[] => {
@@ -84,10 +86,11 @@ const findToolErrors = (tool: AnyTool): string[] => {
     )
   if (tool.pure === true && tool.effects !== undefined && tool.effects !== 'none')
     errors.push(`tool "${tool.name}" is pure and has other effects; remove one of both`)
-  if (tool.kinds.length === 0) errors.push(`tool "${tool.name}" has no kind; name one of ${kinds.join(', ')}`)
+  if (tool.kinds.length === 0)
+    errors.push(`tool "${tool.name}" has no kind; name one of ${toolKinds.join(', ')}`)
   for (const kind of tool.kinds)
-    if (!kinds.includes(kind))
-      errors.push(`tool "${tool.name}" has the unknown kind "${kind}"; the kinds are ${kinds.join(', ')}`)
+    if (!toolKinds.includes(kind))
+      errors.push(`tool "${tool.name}" has the unknown kind "${kind}"; the kinds are ${toolKinds.join(', ')}`)
   if (reservedNames.has(tool.name)) errors.push(`tool "${tool.name}" has a reserved name; choose another`)
   else if (!/^[a-z][a-z0-9_-]{0,63}$/.test(tool.name))
     errors.push(`tool "${tool.name}" needs a name of a-z, 0-9, _ and - that starts with a letter`)
