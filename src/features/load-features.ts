@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { DeleteOfUser } from '../accounts/users.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import type { ServiceFactories } from '../engine/runs/run-services.ts'
-import { describeError, type PartFile } from '../graph/load.ts'
+import { describeLoadError, type PartFile } from '../graph/load.ts'
 import { repeatWork } from '../infra/lib/repeat-work.ts'
 import type { App, RouteServer } from '../routes/route.ts'
 import { MasonError } from '../state/errors.ts'
@@ -76,7 +76,7 @@ export const loadKind = async <Name extends Kind>(
   return Promise.all(
     files.map(async ({ file, load }) => {
       const { default: definition } = await load().catch((error: unknown) => {
-        throw refuse(`${file} cannot be loaded: ${describeError(error)}`, 'correct the file', error)
+        throw refuse(`${file} ${describeLoadError(error)}`, 'correct the file', error)
       })
       if ((definition as Partial<Definition> | undefined)?.kind !== kind)
         throw refuse(

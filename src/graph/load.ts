@@ -23,10 +23,17 @@ export type LoadedParts = GraphParts & { files: ReadonlyMap<AnyNode | AnyTool, s
 /** How long one file may take to load. */
 export const loadTimeoutMs = 5_000
 
+/** What is wrong with a file that takes too long. */
+export const describeSlowFile = `takes more than ${loadTimeoutMs / 1000} s to load; open connections in \`setup\` of mason.config.ts, or in \`run\``
+
+class SlowFileError extends Error {}
+
 /** Loads a file of a product, which may take `loadTimeoutMs`. */
 export const loadInTime = async (path: string, load: PartSource['load']): Promise<PartModule> => {
   using deadline = openDeadline(loadTimeoutMs, new AbortController().signal)
-  return await unlessAborted(load(path), deadline.signal)
+  return await unlessAborted(load(path), deadline.signal).catch((error: unknown) => {
+    throw deadline.signal.aborted ? new SlowFileError(describeSlowFile) : error
+  })
 }
 
 const importNatively = (path: string): Promise<PartModule> => import(pathToFileURL(path).href)
@@ -117,10 +124,9 @@ const loadPart = async ({ path, load }: PartFile, errors: string[]): Promise<Any
   try {
     module = await load()
   } catch (error) {
-    const isLate = (error as Error | undefined)?.name === 'TimeoutError'
-    reject(isLate ? describeSlowFile : `cannot be loaded: ${describeError(error)}`)
+    reject(describeLoadError(error))
     // the others would be waited for as long
-    if (isLate) throwOnErrors(errors)
+    if (error instanceof SlowFileError) throwOnErrors(errors)
     return null
   }
   const { default: defined, ...others } = module
@@ -140,9 +146,6 @@ const loadPart = async ({ path, load }: PartFile, errors: string[]): Promise<Any
   return defined
 }
 
-/** What is wrong with a file that takes too long. */
-export const describeSlowFile = `takes more than ${loadTimeoutMs / 1000} s to load; open connections in \`setup\` of mason.config.ts, or in \`run\``
-
 /** What a file of JavaScript, which no compiler has checked, leaves out. */
 const findShapeError = (part: AnyNode | AnyTool): string | null => {
   const isList = (value: unknown): boolean => Array.isArray(value)
@@ -159,6 +162,10 @@ const findShapeError = (part: AnyNode | AnyTool): string | null => {
     return 'its input is not a schema of zod 4; install zod 4 and write: input: z.strictObject({ … })'
   return null
 }
+
+/** What is wrong with a file that was not loaded. */
+export const describeLoadError = (error: unknown): string =>
+  error instanceof SlowFileError ? error.message : `cannot be loaded: ${describeError(error)}`
 
 /** The message of an error, and the first line of a file that it comes from. */
 export const describeError = (error: unknown): string => {
