@@ -8,11 +8,6 @@ import { openSourceLoader } from '../project/source-loader.ts'
 import { MasonError } from '../state/errors.ts'
 import { featureSources } from './features.generated.ts'
 
-/** A feature of a product: its files have been loaded. */
-type OwnSource = FeatureSource & { migrations: string }
-
-const isOwn = (source: FeatureSource): source is OwnSource => 'migrations' in source
-
 /** The features of this build and those of these folders of a product. Throws `invalid_settings` that names the files at odds. */
 export const loadFeatureSources = async (folders: readonly string[]): Promise<readonly FeatureSource[]> => {
   if (folders.length === 0) return featureSources
@@ -24,17 +19,17 @@ export const loadFeatureSources = async (folders: readonly string[]): Promise<re
 }
 
 /** Those of the product. */
-export const listOwnSources = (sources: readonly FeatureSource[]): FeatureSource[] => sources.filter(isOwn)
+export const listOwnSources = (sources: readonly FeatureSource[]): FeatureSource[] =>
+  sources.filter(({ migrations }) => migrations !== undefined)
 
 /** The migrations of the core and of these features, in the order of their names. */
 export const readFeatureMigrations = async (sources: readonly FeatureSource[]): Promise<Migration[]> => {
-  const own = sources.filter(isOwn)
-  const features = await loadFeatures(own)
+  const features = await loadFeatures(listOwnSources(sources))
   return readMigrations(
-    features.map(({ file, definition: { id, tables } }) => ({
+    features.map(({ source: { migrations: folder = '' }, definition: { id, tables } }) => ({
       id,
       tables,
-      folder: own.find(({ folder }) => folder === dirname(file))?.migrations ?? '',
+      folder,
     })),
   )
 }
@@ -49,9 +44,9 @@ const coreKinds: readonly unknown[] = ['process', 'keys']
 
 /**
  * The feature of a folder, or of a package, which may have it in a folder below, as a compiler writes it; of a package the `.js`
- * files count. What is wrong with a file is thrown where the file is used.
+ * files count. Its files have been loaded: what is wrong with a file is thrown where the file is used.
  */
-const loadSource = async (root: string, load: PartSource['load']): Promise<OwnSource> => {
+const loadSource = async (root: string, load: PartSource['load']): Promise<FeatureSource> => {
   const isPackage = root.split(sep).includes('node_modules')
   const code = (await readdir(root, { recursive: true }))
     .filter((file) => isCode(file) && !file.split(sep).includes('node_modules'))
