@@ -1,7 +1,6 @@
-import { readdir } from 'node:fs/promises'
-import { basename, dirname, join, relative, sep } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { type FeatureSource, isFeatureFile, loadFeatures, readFileKind } from '../features/load-features.ts'
-import { loadInTime, type PartSource } from '../graph/load.ts'
+import { isOfPackage, listCodeFiles, loadInTime, type PartSource } from '../graph/load.ts'
 import type { Migration } from '../infra/database/migration.ts'
 import { readMigrations } from '../infra/database/migrations.ts'
 import { openSourceLoader } from '../project/source-loader.ts'
@@ -37,8 +36,6 @@ export const readFeatureMigrations = async (sources: readonly FeatureSource[]): 
 const refuse = (message: string, remedy: string): MasonError =>
   new MasonError('invalid_settings', message, { remedy })
 
-const isCode = (file: string): boolean => /\.m?[jt]s$/.test(file) && !/\.d\.m?ts$/.test(file)
-
 /** What only features of this repository define: the settings and the roles of processes are its own. */
 const coreKinds: readonly unknown[] = ['process', 'keys']
 
@@ -47,15 +44,11 @@ const coreKinds: readonly unknown[] = ['process', 'keys']
  * files count. Its files have been loaded: what is wrong with a file is thrown where the file is used.
  */
 const loadSource = async (root: string, load: PartSource['load']): Promise<FeatureSource> => {
-  const isPackage = root.split(sep).includes('node_modules')
-  const code = (await readdir(root, { recursive: true }))
-    .filter((file) => isCode(file) && !file.split(sep).includes('node_modules'))
-    .filter((file) => !isPackage || file.endsWith('js'))
-    .sort()
+  const code = (await listCodeFiles(root)).sort()
   const [feature, another] = code.filter((file) => isFeatureFile(basename(file)))
   if (feature === undefined)
     throw refuse(
-      `${root} has no feature.${isPackage ? 'js' : 'ts'}`,
+      `${root} has no feature.${isOfPackage(root) ? 'js' : 'ts'}`,
       'add it: export default defineFeature({ id, tables: [] }), or remove the folder from features',
     )
   if (another !== undefined)

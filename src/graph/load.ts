@@ -87,22 +87,24 @@ const suffix = /\.(node|tool)\.m?[jt]s$/
 /** By name: a file that moves to another folder leaves prompts, and so the caches of vendors, as they are. */
 const byName = (a: PartFile, b: PartFile): number => (basename(a.path) < basename(b.path) ? -1 : 1)
 
+/** Whether it is a package, or in one: it may ship its sources beside the `.js` files that were built from them, which count alone. */
+export const isOfPackage = (path: string): boolean => path.split(sep).includes('node_modules')
+
+/** The files with code in a folder and below, relative to it, without those of packages in it. */
+export const listCodeFiles = async (folder: string): Promise<string[]> => {
+  const code = isOfPackage(folder) ? /\.m?js$/ : /\.(?:m?js|(?<!\.d\.)m?ts)$/
+  return (await readdir(folder, { recursive: true })).filter((file) => code.test(file) && !isOfPackage(file))
+}
+
 const findPartFiles = async (
   folder: string,
   load: PartSource['load'],
   errors: string[],
 ): Promise<PartFile[]> => {
   try {
-    const files = await readdir(folder, { recursive: true })
-    const isPackage = folder.split(sep).includes('node_modules')
-    return (
-      files
-        .filter((file) => suffix.test(file) && !file.split(sep).includes('node_modules'))
-        // a package may ship its sources beside what was built from them
-        .filter((file) => !isPackage || file.endsWith('js'))
-        .map((file) => join(folder, file))
-        .map((path) => ({ path, load: () => load(path) }))
-    )
+    return (await listCodeFiles(folder))
+      .filter((file) => suffix.test(file))
+      .map((file) => ({ path: join(folder, file), load: () => load(join(folder, file)) }))
   } catch (error) {
     errors.push(`${folder}: cannot be read: ${toErrorMessage(error)}`)
     return []
