@@ -45,8 +45,8 @@ export const listFeatures = async (
   )
 }
 
-/** What routes are added with, when they are only listed: it has whatever is read of it. */
-const noServices: unknown = new Proxy({}, { get: () => noServices })
+/** What routes are added with, when they are only listed: it has whatever is read of it, and can be called. */
+const noServices: unknown = new Proxy(() => noServices, { get: () => noServices })
 
 /** `mason features` */
 export const printFeatures = async (flags: { json?: boolean }, env: Environment): Promise<number> => {
