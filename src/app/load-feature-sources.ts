@@ -1,17 +1,11 @@
-import { readdir } from 'node:fs/promises'
-import { basename, dirname, join, relative, sep } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { type FeatureSource, isFeatureFile, loadFeatures, readFileKind } from '../features/load-features.ts'
-import { loadInTime, type PartSource } from '../graph/load.ts'
+import { isOfPackage, listCodeFiles, loadInTime, type PartSource } from '../graph/load.ts'
 import type { Migration } from '../infra/database/migration.ts'
 import { readMigrations } from '../infra/database/migrations.ts'
 import { openSourceLoader } from '../project/source-loader.ts'
 import { MasonError } from '../state/errors.ts'
 import { featureSources } from './features.generated.ts'
-
-/** A feature of a product: its files have been loaded. */
-type OwnSource = FeatureSource & { migrations: string }
-
-const isOwn = (source: FeatureSource): source is OwnSource => 'migrations' in source
 
 /** The features of this build and those of these folders of a product. Throws `invalid_settings` that names the files at odds. */
 export const loadFeatureSources = async (folders: readonly string[]): Promise<readonly FeatureSource[]> => {
@@ -24,17 +18,17 @@ export const loadFeatureSources = async (folders: readonly string[]): Promise<re
 }
 
 /** Those of the product. */
-export const listOwnSources = (sources: readonly FeatureSource[]): FeatureSource[] => sources.filter(isOwn)
+export const listOwnSources = (sources: readonly FeatureSource[]): FeatureSource[] =>
+  sources.filter(({ migrations }) => migrations !== undefined)
 
 /** The migrations of the core and of these features, in the order of their names. */
 export const readFeatureMigrations = async (sources: readonly FeatureSource[]): Promise<Migration[]> => {
-  const own = sources.filter(isOwn)
-  const features = await loadFeatures(own)
+  const features = await loadFeatures(listOwnSources(sources))
   return readMigrations(
-    features.map(({ file, definition: { id, tables } }) => ({
+    features.map(({ source: { migrations: folder = '' }, definition: { id, tables } }) => ({
       id,
       tables,
-      folder: own.find(({ folder }) => folder === dirname(file))?.migrations ?? '',
+      folder,
     })),
   )
 }
@@ -42,25 +36,19 @@ export const readFeatureMigrations = async (sources: readonly FeatureSource[]): 
 const refuse = (message: string, remedy: string): MasonError =>
   new MasonError('invalid_settings', message, { remedy })
 
-const isCode = (file: string): boolean => /\.m?[jt]s$/.test(file) && !/\.d\.m?ts$/.test(file)
-
 /** What only features of this repository define: the settings and the roles of processes are its own. */
 const coreKinds: readonly unknown[] = ['process', 'keys']
 
 /**
  * The feature of a folder, or of a package, which may have it in a folder below, as a compiler writes it; of a package the `.js`
- * files count. What is wrong with a file is thrown where the file is used.
+ * files count. Its files have been loaded: what is wrong with a file is thrown where the file is used.
  */
-const loadSource = async (root: string, load: PartSource['load']): Promise<OwnSource> => {
-  const isPackage = root.split(sep).includes('node_modules')
-  const code = (await readdir(root, { recursive: true }))
-    .filter((file) => isCode(file) && !file.split(sep).includes('node_modules'))
-    .filter((file) => !isPackage || file.endsWith('js'))
-    .sort()
+const loadSource = async (root: string, load: PartSource['load']): Promise<FeatureSource> => {
+  const code = (await listCodeFiles(root)).sort()
   const [feature, another] = code.filter((file) => isFeatureFile(basename(file)))
   if (feature === undefined)
     throw refuse(
-      `${root} has no feature.${isPackage ? 'js' : 'ts'}`,
+      `${root} has no feature.${isOfPackage(root) ? 'js' : 'ts'}`,
       'add it: export default defineFeature({ id, tables: [] }), or remove the folder from features',
     )
   if (another !== undefined)

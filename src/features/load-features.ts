@@ -1,9 +1,9 @@
-import { basename, extname, isAbsolute, join } from 'node:path'
+import { basename, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { DeleteOfUser } from '../accounts/users.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import type { ServiceFactories } from '../engine/runs/run-services.ts'
-import { describeError, type PartFile } from '../graph/load.ts'
+import { describeLoadError, type PartFile } from '../graph/load.ts'
 import { repeatWork } from '../infra/lib/repeat-work.ts'
 import type { App, RouteServer } from '../routes/route.ts'
 import { MasonError } from '../state/errors.ts'
@@ -13,16 +13,18 @@ import type { FeatureServices } from '../state/ports/services.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { Definition, Needs, Ref } from './definitions.ts'
 
-/** A folder of a feature, absolute where it is of a product: what its files load, by their names. */
+/** A folder of a feature: what its files load, by their names. */
 export type FeatureSource = {
   folder: string
   files: Readonly<Record<string, () => Promise<{ default: unknown }>>>
+  /** Of a product, whose folders are absolute: the folder of its migrations. */
+  migrations?: string
 }
 
 type Kind = Definition['kind']
 type OfKind<Name extends Kind> = Extract<Definition, { kind: Name }>
 /** One definition with the file that has it. */
-type Loaded<Name extends Kind> = { file: string; definition: OfKind<Name> }
+type Loaded<Name extends Kind> = { file: string; source: FeatureSource; definition: OfKind<Name> }
 
 const kinds: readonly Kind[] = [
   'feature',
@@ -67,23 +69,23 @@ export const loadKind = async <Name extends Kind>(
   sources: readonly FeatureSource[],
   kind: Name,
 ): Promise<Loaded<Name>[]> => {
-  const files = sources.flatMap(({ folder, files }) =>
-    Object.entries(files)
-      .filter(([file]) => readFileKind(folder, file) === kind)
-      .map(([file, load]) => ({ file: `${folder}/${file}`, load })),
+  const files = sources.flatMap((source) =>
+    Object.entries(source.files)
+      .filter(([file]) => readFileKind(source.folder, file) === kind)
+      .map(([file, load]) => ({ file: `${source.folder}/${file}`, source, load })),
   )
   files.sort((a, b) => (a.file < b.file ? -1 : 1))
   return Promise.all(
-    files.map(async ({ file, load }) => {
+    files.map(async ({ file, source, load }) => {
       const { default: definition } = await load().catch((error: unknown) => {
-        throw refuse(`${file} cannot be loaded: ${describeError(error)}`, 'correct the file', error)
+        throw refuse(`${file} ${describeLoadError(error)}`, 'correct the file', error)
       })
       if ((definition as Partial<Definition> | undefined)?.kind !== kind)
         throw refuse(
           `${file} has no ${kind} as its default export`,
           `write: export default define${kind.replaceAll(/(?:^|-)(.)/g, (_, letter) => letter.toUpperCase())}({ … })`,
         )
-      return { file, definition: definition as OfKind<Name> }
+      return { file, source, definition: definition as OfKind<Name> }
     }),
   )
 }
@@ -95,11 +97,11 @@ export const loadAllKinds = async (sources: readonly FeatureSource[]): Promise<v
 
 /** The files of nodes and tools of all features, for `loadParts`. */
 export const listPartFiles = (sources: readonly FeatureSource[]): PartFile[] =>
-  sources.flatMap(({ folder, files }) =>
+  sources.flatMap(({ folder, files, migrations }) =>
     Object.entries(files)
       .filter(([file]) => ['node', 'tool'].includes(`${readFileKind(folder, file)}`))
       .map(([file, load]) => {
-        if (isAbsolute(folder)) return { path: join(folder, file), load }
+        if (migrations !== undefined) return { path: join(folder, file), load }
         const built = `../../${folder}/${file.replace(/\.ts$/, extname(import.meta.url))}`
         return { path: fileURLToPath(new URL(built, import.meta.url)), load }
       }),
@@ -113,7 +115,7 @@ export const loadRoutes = async (
   ...(await loadKind(sources, 'routes')),
 ]
 
-/** The features, each with the folder that has it. Throws where two have one id, or a folder has no feature.ts. */
+/** The features. Throws where two have one id, or a folder has no feature.ts. */
 export const loadFeatures = async (sources: readonly FeatureSource[]): Promise<Loaded<'feature'>[]> => {
   const features = await loadKind(sources, 'feature')
   const without = sources.find(({ files }) => !Object.keys(files).some(isFeatureFile))

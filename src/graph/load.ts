@@ -23,10 +23,17 @@ export type LoadedParts = GraphParts & { files: ReadonlyMap<AnyNode | AnyTool, s
 /** How long one file may take to load. */
 export const loadTimeoutMs = 5_000
 
+/** What is wrong with a file that takes too long. */
+export const describeSlowFile = `takes more than ${loadTimeoutMs / 1000} s to load; open connections in \`setup\` of mason.config.ts, or in \`run\``
+
+class SlowFileError extends Error {}
+
 /** Loads a file of a product, which may take `loadTimeoutMs`. */
 export const loadInTime = async (path: string, load: PartSource['load']): Promise<PartModule> => {
   using deadline = openDeadline(loadTimeoutMs, new AbortController().signal)
-  return await unlessAborted(load(path), deadline.signal)
+  return await unlessAborted(load(path), deadline.signal).catch((error: unknown) => {
+    throw deadline.signal.aborted ? new SlowFileError(describeSlowFile) : error
+  })
 }
 
 const importNatively = (path: string): Promise<PartModule> => import(pathToFileURL(path).href)
@@ -80,22 +87,24 @@ const suffix = /\.(node|tool)\.m?[jt]s$/
 /** By name: a file that moves to another folder leaves prompts, and so the caches of vendors, as they are. */
 const byName = (a: PartFile, b: PartFile): number => (basename(a.path) < basename(b.path) ? -1 : 1)
 
+/** Whether it is a package, or in one: it may ship its sources beside the `.js` files that were built from them, which count alone. */
+export const isOfPackage = (path: string): boolean => path.split(sep).includes('node_modules')
+
+/** The files with code in a folder and below, relative to it, without those of packages in it. */
+export const listCodeFiles = async (folder: string): Promise<string[]> => {
+  const code = isOfPackage(folder) ? /\.m?js$/ : /\.(?:m?js|(?<!\.d\.)m?ts)$/
+  return (await readdir(folder, { recursive: true })).filter((file) => code.test(file) && !isOfPackage(file))
+}
+
 const findPartFiles = async (
   folder: string,
   load: PartSource['load'],
   errors: string[],
 ): Promise<PartFile[]> => {
   try {
-    const files = await readdir(folder, { recursive: true })
-    const isPackage = folder.split(sep).includes('node_modules')
-    return (
-      files
-        .filter((file) => suffix.test(file) && !file.split(sep).includes('node_modules'))
-        // a package may ship its sources beside what was built from them
-        .filter((file) => !isPackage || file.endsWith('js'))
-        .map((file) => join(folder, file))
-        .map((path) => ({ path, load: () => load(path) }))
-    )
+    return (await listCodeFiles(folder))
+      .filter((file) => suffix.test(file))
+      .map((file) => ({ path: join(folder, file), load: () => load(join(folder, file)) }))
   } catch (error) {
     errors.push(`${folder}: cannot be read: ${toErrorMessage(error)}`)
     return []
@@ -117,10 +126,9 @@ const loadPart = async ({ path, load }: PartFile, errors: string[]): Promise<Any
   try {
     module = await load()
   } catch (error) {
-    const isLate = (error as Error | undefined)?.name === 'TimeoutError'
-    reject(isLate ? describeSlowFile : `cannot be loaded: ${describeError(error)}`)
+    reject(describeLoadError(error))
     // the others would be waited for as long
-    if (isLate) throwOnErrors(errors)
+    if (error instanceof SlowFileError) throwOnErrors(errors)
     return null
   }
   const { default: defined, ...others } = module
@@ -140,9 +148,6 @@ const loadPart = async ({ path, load }: PartFile, errors: string[]): Promise<Any
   return defined
 }
 
-/** What is wrong with a file that takes too long. */
-export const describeSlowFile = `takes more than ${loadTimeoutMs / 1000} s to load; open connections in \`setup\` of mason.config.ts, or in \`run\``
-
 /** What a file of JavaScript, which no compiler has checked, leaves out. */
 const findShapeError = (part: AnyNode | AnyTool): string | null => {
   const isList = (value: unknown): boolean => Array.isArray(value)
@@ -159,6 +164,10 @@ const findShapeError = (part: AnyNode | AnyTool): string | null => {
     return 'its input is not a schema of zod 4; install zod 4 and write: input: z.strictObject({ … })'
   return null
 }
+
+/** What is wrong with a file that was not loaded. */
+export const describeLoadError = (error: unknown): string =>
+  error instanceof SlowFileError ? error.message : `cannot be loaded: ${describeError(error)}`
 
 /** The message of an error, and the first line of a file that it comes from. */
 export const describeError = (error: unknown): string => {

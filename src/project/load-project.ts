@@ -2,16 +2,14 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
 import {
-  describeError,
-  describeSlowFile,
+  describeLoadError,
   type LoadedParts,
+  loadInTime,
   loadParts,
-  loadTimeoutMs,
   type PartFile,
   type PartSource,
 } from '../graph/load.ts'
 import { type Environment, readEnvironment } from '../infra/config/config.ts'
-import { openDeadline, unlessAborted } from '../state/deadline.ts'
 import { MasonError } from '../state/errors.ts'
 import type { OpenServices } from './own-services.ts'
 import { projectConfigSchema } from './project-config.ts'
@@ -107,13 +105,15 @@ const createConfigError = (message: string, remedy: string, cause?: unknown): Ma
 
 const importConfig = async (file: string): Promise<unknown> => {
   using loader = await openSourceLoader(dirname(file))
-  using deadline = openDeadline(loadTimeoutMs, new AbortController().signal)
   let config: unknown
   try {
-    config = (await unlessAborted(loader.load(file), deadline.signal)).default
+    config = (await loadInTime(file, loader.load)).default
   } catch (error) {
-    const problem = deadline.signal.aborted ? describeSlowFile : `cannot be loaded: ${describeError(error)}`
-    throw createConfigError(`${file}: ${problem}`, 'correct it, or move it away to start without it', error)
+    throw createConfigError(
+      `${file}: ${describeLoadError(error)}`,
+      'correct it, or move it away to start without it',
+      error,
+    )
   }
   if (config !== undefined) return config
   throw createConfigError(`${file} has no default export`, 'write: export default defineConfig({ … })')

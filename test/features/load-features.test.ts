@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { loadAllParts } from '../../src/app/load-all-parts.ts'
 import {
   type Definition,
@@ -16,12 +16,13 @@ import {
 import {
   type FeatureSource,
   listPartFiles,
+  loadKind,
   openFeatures,
   provide,
   readFileKind,
 } from '../../src/features/load-features.ts'
 import { buildGraph } from '../../src/graph/build.ts'
-import { type LoadedParts, loadParts } from '../../src/graph/load.ts'
+import { type LoadedParts, loadInTime, loadParts } from '../../src/graph/load.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { callTool } from '../support/parts.ts'
@@ -299,6 +300,20 @@ describe('an error of features names both sides and the remedy', () => {
     await expect(open(folder('c', { 'c.service.ts': needing(greetingRef, aRef) }))).rejects.toThrow(
       'features/c/c.service.ts and the core both provide "core.greeting"',
     )
+  })
+
+  test('where a file of a product takes more than 5 s to load', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const load = async () => ({
+      default: await loadInTime('a.loop.ts', () => new Promise<never>(() => {})),
+    })
+    const source = { folder: 'features/a', files: { 'a.loop.ts': load } }
+    const refused = expect(loadKind([source], 'loop')).rejects.toThrow(
+      'features/a/a.loop.ts takes more than 5 s to load',
+    )
+    await vi.advanceTimersByTimeAsync(5_000)
+    await refused
   })
 
   test('where the suffix of a file is unknown, a folder is not a feature, or a file defines another kind', async () => {

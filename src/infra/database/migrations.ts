@@ -31,7 +31,7 @@ export const readMigrations = async (own: readonly OwnMigrations[] = []): Promis
     .filter((name) => /^\d.*\.sql$/.test(basename(name)))
     .sort(byFile)
   const builtIn = await Promise.all(names.map((name) => readMigration(name, toPath(name))))
-  const ofProduct = await readOwnMigrations(own, builtIn)
+  const ofProduct = own.length === 0 ? [] : await readOwnMigrations(own, builtIn)
   // after all of Mason's, whatever their dates: a server that has those runs them then, too
   return [...builtIn, ...ofProduct.sort((one, other) => byFile(one.name, other.name))]
 }

@@ -94,6 +94,8 @@ export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promis
     errors.length === 0
       ? [pass(`complete for "mason ${role === 'worker' || role === 'payments' ? role : 'serve'}"`)]
       : errors.map(({ setting, problem, remedy }) => fail(`${setting} ${problem}`, remedy))
+  const { findings, ...features } = await checkFeatures(config)
+  // the time that files of a product take to load is not that of the checks
   const signal = AbortSignal.timeout(doctorTimeoutMs)
   if (role !== 'payments' && config.database.kind === 'postgres' && env[paymentSettings.key])
     settings.push(
@@ -105,7 +107,6 @@ export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promis
   const canRun = ({ needs, check }: (typeof checks)[number]): boolean =>
     !needs.some((setting) => invalidSettings.has(setting)) &&
     !(role === 'payments' && notOfPayments.includes(check))
-  const { findings, ...features } = await checkFeatures(config)
   const run = async ({ name, check }: (typeof checks)[number]) => ({
     name,
     findings: await runCheck(() => check(config, signal, features)),

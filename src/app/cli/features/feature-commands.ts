@@ -46,10 +46,14 @@ export const loadFeatureCommands = async (sources: readonly FeatureSource[] = fe
     add(program: Command, start: StartCommand, startAlone: StartAlone): void {
       for (const { file, definition } of commands) {
         const { name, description } = definition
-        if (program.commands.some((command) => command.name() === name))
-          throw new MasonError('invalid_settings', `${file} defines the command "${name}", which Mason has`, {
-            remedy: 'give it another name',
-          })
+        if (program.commands.some((command) => command.name() === name)) {
+          const other = commands.find((one) => one.file !== file && one.definition.name === name)
+          throw new MasonError(
+            'invalid_settings',
+            `${file} defines the command "${name}", which ${other?.file ?? 'Mason'} has`,
+            { remedy: 'give it another name' },
+          )
+        }
         definition.add(program.command(name).description(description), createTools(start, startAlone))
       }
     },

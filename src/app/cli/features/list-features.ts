@@ -1,4 +1,3 @@
-import { dirname } from 'node:path'
 import { type FeatureSource, loadFeatures, loadKind, loadRoutes } from '../../../features/load-features.ts'
 import { type Environment, readConfig } from '../../../infra/config/config.ts'
 import { featureSources } from '../../features.generated.ts'
@@ -21,8 +20,8 @@ export const listFeatures = async (
 ): Promise<FeatureListing[]> => {
   const features = await loadFeatures(sources)
   return Promise.all(
-    features.map(async ({ file, definition: { id, tables } }) => {
-      const own = sources.filter(({ folder }) => folder === dirname(file))
+    features.map(async ({ source, definition: { id, tables } }) => {
+      const own = [source]
       const routes: string[] = []
       const app = Object.fromEntries(
         methods.map((method) => [
@@ -46,8 +45,8 @@ export const listFeatures = async (
   )
 }
 
-/** What routes are added with, when they are only listed: it has whatever is read of it. */
-const noServices: unknown = new Proxy({}, { get: () => noServices })
+/** What routes are added with, when they are only listed: it has whatever is read of it, and can be called. */
+const noServices: unknown = new Proxy(() => noServices, { get: () => noServices })
 
 /** `mason features` */
 export const printFeatures = async (flags: { json?: boolean }, env: Environment): Promise<number> => {
