@@ -19,6 +19,18 @@ const peerRun: Load = {
   fits: ({ status, body }) => status === 200 && body.includes('"node":"end"'),
 }
 
+/** The actions of such a run of Mason, of which a peer takes as many steps. */
+const nodes = [
+  'load-session',
+  'user-context',
+  'planner',
+  'calculate',
+  'reflection',
+  'planner',
+  'answer',
+  'end',
+]
+
 type Measured = { ms: number[]; perSecond: number; each: Figures }
 
 /** A run counts when it has ended and is learned from; times and commits are of all until then. */
@@ -86,7 +98,11 @@ const mason: Variant = async (place) => {
 const restate: Variant = async (place) => {
   const folder = await mkdtemp(join(tmpdir(), 'mason-bench-peer-'))
   try {
-    return await oneToSixtyFour(place, servedBy(await startPeer(place, 'restate', { folder })), peerRun)
+    return await oneToSixtyFour(
+      place,
+      servedBy(await startPeer(place, 'restate', { folder, nodes })),
+      peerRun,
+    )
   } finally {
     await place.processes.end()
     await rm(folder, { recursive: true, force: true, maxRetries: 5 })
@@ -95,7 +111,11 @@ const restate: Variant = async (place) => {
 
 /** In process with its HTTP server, on the same PostgreSQL. */
 const dbos: Variant = async (place) =>
-  oneToSixtyFour(place, servedBy(await startPeer(place, 'dbos', { databaseUrl: place.databaseUrl })), peerRun)
+  oneToSixtyFour(
+    place,
+    servedBy(await startPeer(place, 'dbos', { databaseUrl: place.databaseUrl, nodes })),
+    peerRun,
+  )
 
 const headline: Case = {
   about:

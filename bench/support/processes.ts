@@ -68,13 +68,26 @@ export const createProcesses = (): Processes => {
   }
 }
 
-/** Milliseconds of processor time a process has taken so far, which a busy machine stretches less than the clock. */
-export const cpuMs = (pid: number): number => {
+/** The numbers of `/proc/<pid>/stat`, from the state of the process on. */
+const readStat = (pid: number): number[] => {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  // utime and stime, in hundredths of a second
-  return (Number(fields[11]) + Number(fields[12])) * 10
+  return stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number)
 }
+
+export const parentOf = (pid: number): number => readStat(pid)[1] ?? 0
+
+/**
+ * Milliseconds of processor time a process has taken so far, which a busy machine stretches less than the clock; with
+ * `endedChildren` also that of its children that have ended.
+ */
+export const cpuMs = (pid: number, { endedChildren = false } = {}): number =>
+  readStat(pid)
+    // utime and stime, then cutime and cstime, in hundredths of a second
+    .slice(11, endedChildren ? 15 : 13)
+    .reduce((all, ticks) => all + ticks * 10, 0)
 
 /** Megabytes that a line of `/proc/<pid>/status` tells; NaN where there is none, as of a process that has ended. */
 export const statusMb = (status: string, name: 'VmRSS' | 'VmHWM'): number => {

@@ -1,31 +1,19 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { connect } from './database.ts'
 import type { Place } from './place.ts'
-
-const readStat = (pid: number): number[] => {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  return stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .map(Number)
-}
-const parentOf = (pid: number): number => readStat(pid)[1] ?? 0
+import { cpuMs, parentOf } from './processes.ts'
 
 /** Milliseconds of processor time of a process and its children, those that have ended too. */
 const familyCpuMs = (pid: number): number => {
-  const sum = (one: number, from: number, until: number): number =>
-    readStat(one)
-      .slice(from, until)
-      .reduce((all, ticks) => all + ticks * 10, 0)
   const children = readdirSync('/proc').flatMap((name) => {
     try {
-      return /^\d+$/.test(name) && parentOf(Number(name)) === pid ? [sum(Number(name), 11, 13)] : []
+      return /^\d+$/.test(name) && parentOf(Number(name)) === pid ? [cpuMs(Number(name))] : []
     } catch {
       return [] // it has just ended
     }
   })
-  return children.reduce((all, ms) => all + ms, sum(pid, 11, 15))
+  return children.reduce((all, ms) => all + ms, cpuMs(pid, { endedChildren: true }))
 }
 
 /** What the servers have taken so far: processor time in milliseconds, commits of the measured database, and syncs of the WAL. */

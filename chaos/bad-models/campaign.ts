@@ -13,7 +13,7 @@ import type { BadModelMessage, BadModelTask } from './worker.ts'
 
 const script = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
 const inFlight = 16
-/** Model calls without faults. */
+/** Model calls without failures. */
 const rinse = 100
 /** More than a run takes that waits for no model. */
 const timeoutMs = 30_000
@@ -79,11 +79,11 @@ export const meetBadModels = async (
     const state = await runtime.value.stateOf(admitted.id)
     const ofRun = requests.get(run) ?? []
     const ended = { view, state, asked: ofRun, endedAtMs }
-    const fault = view.error?.code ?? 'completed'
-    codes.set(fault, (codes.get(fault) ?? 0) + 1)
+    const outcome = view.error?.code ?? 'completed'
+    codes.set(outcome, (codes.get(outcome) ?? 0) + 1)
     gaps.push(longestGap([...ofRun.map(({ request }) => request.atMs), ended.endedAtMs]))
     // a try that no model answered leaves no action: its tokens are in the ledger alone
-    reported += sumReportedTokens(ofRun.filter(({ fault: met }) => met?.code !== 'model_unavailable'))
+    reported += sumReportedTokens(ofRun.filter(({ failure }) => failure?.code !== 'model_unavailable'))
     counted += view.usage.total_tokens
     maxReported = Math.max(
       maxReported,
@@ -104,7 +104,7 @@ export const meetBadModels = async (
   }
 
   await until(calls * 0.25)
-  /** What the worker holds after some runs without faults: the last big reply is then forgotten everywhere. */
+  /** What the worker holds after some runs without failures: the last big reply is then forgotten everywhere. */
   const held = async (): Promise<Report> => {
     calm(true)
     await until(model.requests().length + rinse)
@@ -124,7 +124,7 @@ export const meetBadModels = async (
   const mayBeMissed = Math.max(reported * mayComeLate.share, maxReported * mayComeLate.replies)
   if (reported - counted > mayBeMissed) failures.push(`${reported} tokens were reported, ${counted} counted`)
   if (unlucky > Math.max(6, runs * mayBeUnlucky))
-    failures.push(`${unlucky} runs failed without a fault of the model`)
+    failures.push(`${unlucky} runs failed without a failure of the model`)
   const connections = await connectionsLeft(() => model.connections(), signal)
   if (connections > 0) failures.push(`${connections} connections to the model are still open`)
   const errors = worker.value.messages.filter((message) => message.event === 'error')
@@ -135,7 +135,7 @@ export const meetBadModels = async (
   return {
     figures: {
       'model calls': model.requests().length,
-      'of them with a fault': [...requests.values()].flat().filter(({ fault }) => fault !== null).length,
+      'of them with a fault': [...requests.values()].flat().filter(({ failure }) => failure !== null).length,
       runs,
       ...Object.fromEntries([...codes].sort().map(([name, count]) => [`runs ${name}`, count])),
       'of the failed, by a busy machine': unlucky,

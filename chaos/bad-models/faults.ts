@@ -3,19 +3,19 @@ import { openaiError } from '../../test/support/fake-model/answer.ts'
 import type { FakeFailure } from '../../test/support/fake-model/types.ts'
 
 /**
- * A fault of a model server. `code`: with what a run fails whose last request met it; null where a reply came through. After
+ * A failure of a model server. `code`: with what a run fails whose last request met it; null where a reply came through. After
  * `model_unavailable` a run waits, and fails when its time is up.
  */
-type BadModel = { name: string; fault: FakeFailure; code: ErrorCode | null }
+type BadModel = { name: string; failure: FakeFailure; code: ErrorCode | null }
 
 const page = { 'content-type': 'text/html' }
-const named = (fault: Extract<FakeFailure, string>, code: ErrorCode | null): BadModel => ({
-  name: fault,
-  fault,
+const named = (failure: Extract<FakeFailure, string>, code: ErrorCode | null): BadModel => ({
+  name: failure,
+  failure,
   code,
 })
 
-/** The 24 faults: those of the wire, and four refusals. */
+/** The 24 failures: those of the wire, and four refusals. */
 export const badModels: readonly BadModel[] = [
   named('stall_headers', 'model_timeout'),
   named('stall_body', 'model_timeout'),
@@ -37,20 +37,23 @@ export const badModels: readonly BadModel[] = [
   named('nul_and_surrogates', null),
   named('plain_json', null),
   named('never_closes', null),
-  { name: '429', fault: { status: 429, headers: { 'retry-after-ms': '20' } }, code: 'model_unavailable' },
+  { name: '429', failure: { status: 429, headers: { 'retry-after-ms': '20' } }, code: 'model_unavailable' },
   {
     name: '503',
-    fault: { status: 503, body: '<html>Bad gateway</html>', headers: page },
+    failure: { status: 503, body: '<html>Bad gateway</html>', headers: page },
     code: 'model_unavailable',
   },
   {
     name: '400',
-    fault: { status: 400, body: openaiError('too long', 'invalid_request_error', 'context_length_exceeded') },
+    failure: {
+      status: 400,
+      body: openaiError('too long', 'invalid_request_error', 'context_length_exceeded'),
+    },
     code: 'model_context_too_long',
   },
   {
     name: 'error in a 200',
-    fault: { status: 200, body: openaiError('overloaded', 'server_error') },
+    failure: { status: 200, body: openaiError('overloaded', 'server_error') },
     code: 'model_unavailable',
   },
 ]

@@ -14,11 +14,11 @@ const runOf = ({ messages }: Pick<FakeRequest, 'messages'>): number => {
 }
 
 /** A request as the verdict needs it. */
-export type ModelRequestRecord = { request: FakeRequest; fault: (typeof badModels)[number] | null }
+export type ModelRequestRecord = { request: FakeRequest; failure: (typeof badModels)[number] | null }
 
 /**
- * A model server with seeded faults. Most runs meet some now and then; every fourth is cursed: one fault, in nearly
- * every reply. Keeps what each run asked, in order. `calm` switches the faults off and on.
+ * A model server with seeded failures. Most runs meet some now and then; every fourth is cursed: one failure, in nearly
+ * every reply. Keeps what each run asked, in order. `calm` switches the failures off and on.
  */
 export const createResponder = (
   seed: number,
@@ -28,9 +28,9 @@ export const createResponder = (
   const responder: FakeResponder = (request) => {
     const run = runOf(request)
     const earlier = requests.get(run) ?? []
-    const fault = isCalm ? null : faultFor(seed, run, earlier.length)
-    requests.set(run, [...earlier, { request, fault }])
-    return { ...healthy(request, run), ...(fault && { failure: fault.fault }) }
+    const failure = isCalm ? null : failureFor(seed, run, earlier.length)
+    requests.set(run, [...earlier, { request, failure }])
+    return { ...healthy(request, run), ...(failure && { failure: failure.failure }) }
   }
   const calm = (is: boolean): void => {
     isCalm = is
@@ -38,7 +38,7 @@ export const createResponder = (
   return { responder, requests, calm }
 }
 
-const faultFor = (seed: number, run: number, nth: number): ModelRequestRecord['fault'] => {
+const failureFor = (seed: number, run: number, nth: number): ModelRequestRecord['failure'] => {
   const cursed = run % 4 === 0
   if (seededShare(seed, run, nth, 'strikes') > (cursed ? 0.95 : 0.35)) return null
   return cursed ? seededPick(badModels, seed, run, 'curse') : seededPick(badModels, seed, run, nth, 'fault')

@@ -1,12 +1,12 @@
 import type { Usage } from '../../src/state/runtime-state.ts'
 import type { FakeReply, FakeRequest, FakeResponder } from '../../test/support/fake-model/types.ts'
 import { seededPick, seededShare } from '../seeded-choice.ts'
-import { type VendorFault, vendorFaults } from './faults.ts'
+import { type VendorFailure, vendorFailures } from './faults.ts'
 
 export const businesses = ['alpha', 'beta'] as const
 export type Business = (typeof businesses)[number]
 
-/** Calls from here on are runs of the graph, and meet no faults. */
+/** Calls from here on are runs of the graph, and meet no failures. */
 export const firstRun = 1_000_000
 
 /** A call's prompt names it and who pays, so that each request to a vendor is known to be of it. */
@@ -21,14 +21,14 @@ export type BilledRequest = {
   /** As it came, without `Bearer`. */
   secret: string
   upstream: string
-  fault: VendorFault | null
+  failure: VendorFailure | null
   request: FakeRequest
 }
 
 /** The last usage that a vendor reported; null where it reported none, or where its answer was given up before. */
-export const readReportedUsage = ({ fault, request: { reportedUsage } }: BilledRequest): Usage | null => {
+export const readReportedUsage = ({ failure, request: { reportedUsage } }: BilledRequest): Usage | null => {
   // its one text is longer than an answer may have, and the usage follows it
-  if (reportedUsage === null || fault?.name === 'huge_line') return null
+  if (reportedUsage === null || failure?.name === 'huge_line') return null
   const count = (tokens: number | undefined): number => Math.max(0, tokens ?? 0)
   const [prompt_tokens, completion_tokens] = [
     count(reportedUsage.prompt_tokens),
@@ -49,8 +49,8 @@ export type BillingRecord = {
 }
 
 /**
- * What the vendors bill, all in one book. Most calls meet seeded faults now and then; every eighth is cursed: one
- * fault in nearly every reply.
+ * What the vendors bill, all in one book. Most calls meet seeded failures now and then; every eighth is cursed: one
+ * failure in nearly every reply.
  */
 export const createBillingRecord = (seed: number): BillingRecord => {
   const byCall = new Map<number, BilledRequest[]>()
@@ -60,12 +60,12 @@ export const createBillingRecord = (seed: number): BillingRecord => {
     responderFor: (protocol) => (request) => {
       const { call, business } = callOf(request)
       const earlier = byCall.get(call) ?? []
-      const fault = faultFor(seed, call, earlier.length)
+      const failure = failureFor(seed, call, earlier.length)
       const secret = (request.headers.authorization ?? '').replace('Bearer ', '')
       const upstream = String(request.body.model)
-      byCall.set(call, [...earlier, { call, business, protocol, secret, upstream, fault, request }])
+      byCall.set(call, [...earlier, { call, business, protocol, secret, upstream, failure, request }])
       const reply = healthy(request, call, earlier.length)
-      return fault === null ? reply : fault.spoil(reply, request)
+      return failure === null ? reply : failure.spoil(reply, request)
     },
   }
 }
@@ -77,13 +77,13 @@ const callOf = ({ messages }: FakeRequest): { call: number; business: Business }
   return { call: Number(found?.[1]), business }
 }
 
-const faultFor = (seed: number, call: number, nth: number): VendorFault | null => {
+const failureFor = (seed: number, call: number, nth: number): VendorFailure | null => {
   if (call >= firstRun) return null
   const cursed = call % 8 === 0
   if (seededShare(seed, call, nth, 'strikes') > (cursed ? 0.95 : 0.3)) return null
   return cursed
-    ? seededPick(vendorFaults, seed, call, 'curse')
-    : seededPick(vendorFaults, seed, call, nth, 'fault')
+    ? seededPick(vendorFailures, seed, call, 'curse')
+    : seededPick(vendorFailures, seed, call, nth, 'fault')
 }
 
 /** No two requests of a call are billed alike. */

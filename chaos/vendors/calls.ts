@@ -34,7 +34,7 @@ export const callVendors = async (
     const leaves = new AbortController()
     using within = openDeadline(stuckMs, signal)
     const fail = (what: string): void => {
-      const met = (billing.byCall.get(call) ?? []).map(({ fault }) => fault?.name ?? 'good').join(', ')
+      const met = (billing.byCall.get(call) ?? []).map(({ failure }) => failure?.name ?? 'good').join(', ')
       failures.push(`call ${call} ${what}; it met: ${met}`)
     }
     const startedAtMs = performance.now()
@@ -47,7 +47,7 @@ export const callVendors = async (
         signal: AbortSignal.any([within.signal, leaves.signal]),
         onDelta() {
           // some callers do not wait for the end of an answer that stalls
-          const isStalled = billing.byCall.get(call)?.at(-1)?.fault?.name === 'stall_after_first_chunk'
+          const isStalled = billing.byCall.get(call)?.at(-1)?.failure?.name === 'stall_after_first_chunk'
           if (isStalled && seededShare(seed, call, 'leaves') < 0.5) leaves.abort(new Error('the caller left'))
         },
       },

@@ -16,7 +16,7 @@ import { addVendor, openStage, type Stage } from './stage.ts'
 /** Requests that the vendors never got, of all: a connection that a vendor closes may be in use again by then. */
 const mayBeUnseen = 0.01
 
-/** Two vendors with 24 faults, one for each protocol: every call ends, every token is booked once, no secret shows. */
+/** Two vendors with 24 failures, one for each protocol: every call ends, every token is booked once, no secret shows. */
 export const meetVendors = async (calls: number, options: SuiteOptions): Promise<Findings> => {
   if (serversMissing !== null) throw new Error(serversMissing)
   const { seed, scale, say, signal } = options
@@ -37,7 +37,7 @@ export const meetVendors = async (calls: number, options: SuiteOptions): Promise
   const runIds = await runGraph(stage, signal)
   await booked(stage, book)
   const compared = await compareBilling(stage, book, vendors, runIds)
-  const failures = [...called.failures, ...compared.failures, ...(await faultsOfReport(stage))]
+  const failures = [...called.failures, ...compared.failures, ...(await checkReport(stage))]
   if (compared.unseen > Math.max(2, compared.requests * mayBeUnseen))
     failures.push(`${compared.unseen} requests are in the ledger that no vendor got`)
   say('the books are compared')
@@ -54,8 +54,8 @@ export const meetVendors = async (calls: number, options: SuiteOptions): Promise
         .map((share) => Math.round(quantile(called.times, share)))
         .join(', '),
       'requests to the vendors': compared.requests,
-      'of them with a fault': book.all().filter(({ fault }) => fault !== null).length,
-      'kinds of faults met': new Set(book.all().flatMap(({ fault }) => fault?.name ?? [])).size,
+      'of them with a fault': book.all().filter(({ failure }) => failure !== null).length,
+      'kinds of faults met': new Set(book.all().flatMap(({ failure }) => failure?.name ?? [])).size,
       'requests by protocol (openai, http)': [north, south].map((one) => one.requests().length).join(', '),
       'requests that no vendor got': compared.unseen,
       'tokens the vendors billed': compared.tokens,
@@ -74,7 +74,7 @@ export const meetVendors = async (calls: number, options: SuiteOptions): Promise
   }
 }
 
-/** One fault tends to show many times. */
+/** One failure tends to show many times. */
 const shortened = (failures: string[]): string[] =>
   failures.length <= 30 ? failures : [...failures.slice(0, 30), `and ${failures.length - 30} more`]
 
@@ -109,7 +109,7 @@ const booked = async ({ sql }: Stage, book: BillingRecord): Promise<void> => {
 }
 
 /** What admins read of each business has to be the sum of its rows. */
-const faultsOfReport = async ({ sql, runtimes }: Stage): Promise<string[]> => {
+const checkReport = async ({ sql, runtimes }: Stage): Promise<string[]> => {
   const { rows } = await sql.query<{ tenant: string; tokens: string }>(
     'SELECT tenant, sum(total_tokens) AS tokens FROM mason.usage_ledger GROUP BY tenant',
   )

@@ -75,7 +75,7 @@ export const compareBilling = async (
     })
     const counted = entered.filter(saysUsage).map(lineOfRow)
     if (reported.toSorted().join() !== counted.toSorted().join()) {
-      const how = billed.map(({ fault }) => fault?.name ?? 'good').join(', ')
+      const how = billed.map(({ failure }) => failure?.name ?? 'good').join(', ')
       const ends = entered.map(({ status, error_code }) => error_code ?? status).join(', ')
       failures.push(
         `call ${call}: the vendors reported [${reported.join('; ')}], the ledger says [${counted.join('; ')}] (${how} | ${ends})`,

@@ -2,29 +2,29 @@ import type { Usage } from '../../src/state/runtime-state.ts'
 import { openaiError } from '../../test/support/fake-model/answer.ts'
 import type { FakeReply, FakeRequest, NamedFailure } from '../../test/support/fake-model/types.ts'
 
-/** What a fault makes of a good reply. */
-export type VendorFault = { name: string; spoil(reply: FakeReply, request: FakeRequest): FakeReply }
+/** What a failure makes of a good reply. */
+export type VendorFailure = { name: string; spoil(reply: FakeReply, request: FakeRequest): FakeReply }
 
-const named = (fault: NamedFailure): VendorFault => ({
-  name: fault,
-  spoil: (reply) => ({ ...reply, failure: fault }),
+const named = (failure: NamedFailure): VendorFailure => ({
+  name: failure,
+  spoil: (reply) => ({ ...reply, failure }),
 })
 
 /** An error that repeats the key, as careless vendors do. */
-const refusal = (name: string, status: number, headers: Record<string, string> = {}): VendorFault => ({
+const refusal = (name: string, status: number, headers: Record<string, string> = {}): VendorFailure => ({
   name,
   spoil: (reply, request) => ({
     ...reply,
     failure: {
       status,
       headers,
-      body: openaiError(`not now, ${request.headers.authorization}`, 'fake_fault'),
+      body: openaiError(`not now, ${request.headers.authorization}`, 'fake_failure'),
     },
   }),
 })
 
 /** A total that is no sum, or a count below zero. */
-const wrongUsage: VendorFault = {
+const wrongUsage: VendorFailure = {
   name: 'wrong usage',
   spoil: (reply, { nth }) => {
     const { prompt_tokens, completion_tokens } = reply.usage ?? { prompt_tokens: 10, completion_tokens: 5 }
@@ -36,8 +36,8 @@ const wrongUsage: VendorFault = {
   },
 }
 
-/** The 24 faults: each clock, each refusal, each way to cut, garble and miscount. */
-export const vendorFaults: readonly VendorFault[] = [
+/** The 24 failures: each clock, each refusal, each way to cut, garble and miscount. */
+export const vendorFailures: readonly VendorFailure[] = [
   named('stall_headers'),
   named('stall_body'),
   named('stall_after_first_chunk'),

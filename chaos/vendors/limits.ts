@@ -52,7 +52,7 @@ export const driveLimit = async (stage: Stage, isLong: boolean, signal: AbortSig
   signal.throwIfAborted()
   const times = server.requests().map(({ atMs }) => atMs)
   const most = mostInAMinute(times)
-  const failures = callers.flatMap(({ messages }) => faultsOf(messages, isLong))
+  const failures = callers.flatMap(({ messages }) => failuresOf(messages, isLong))
   if (Math.abs(most - rpm) > 1) failures.push(`the vendor saw ${most} requests in a minute, not ${rpm} +- 1`)
   // or no check sees what the second minute does to the first
   if (isLong && times.length <= rpm + 1) failures.push(`the vendor saw ${times.length} requests in 75 s`)
@@ -60,13 +60,13 @@ export const driveLimit = async (stage: Stage, isLong: boolean, signal: AbortSig
 }
 
 /** What ended the lanes of a process: nothing where they wait, else the limit, and each of them. */
-const faultsOf = (messages: readonly CallerMessage[], isLong: boolean): string[] => {
+const failuresOf = (messages: readonly CallerMessage[], isLong: boolean): string[] => {
   const refused = messages.flatMap((message) => (message.event === 'refused' ? [message] : []))
   const unlike = refused.filter(({ isLimited }) => isLong || !isLimited)
-  const faults = unlike.map(({ text }) => `a call under a limit failed: ${text}`)
+  const failures = unlike.map(({ text }) => `a call under a limit failed: ${text}`)
   return isLong || refused.length === lanes
-    ? faults
-    : [...faults, `${refused.length} of ${lanes} lanes of a process met the limit`]
+    ? failures
+    : [...failures, `${refused.length} of ${lanes} lanes of a process met the limit`]
 }
 
 const backWithinMs = (quickWaits.disabled?.maxMs ?? 0) + 30_000

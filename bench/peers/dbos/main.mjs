@@ -1,20 +1,10 @@
-// `node main.mjs '{"databaseUrl"}'`: DBOS in one process with an HTTP server, and a workflow of eight durable steps in Postgres.
-// Reports its port over IPC.
+// `node main.mjs '{"databaseUrl", "nodes"}'`: DBOS in one process with an HTTP server, and a workflow in Postgres with a durable
+// step for each node. Reports its port over IPC.
 import { createServer } from 'node:http'
 import { DBOS } from '@dbos-inc/dbos-sdk'
 
-const { databaseUrl } = JSON.parse(process.argv[2])
+const { databaseUrl, nodes } = JSON.parse(process.argv[2])
 
-const nodes = [
-  'load-session',
-  'user-context',
-  'planner',
-  'calculate',
-  'reflection',
-  'planner',
-  'answer',
-  'end',
-]
 const run = DBOS.registerWorkflow(
   async () => {
     const actions = []

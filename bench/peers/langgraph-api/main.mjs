@@ -1,18 +1,10 @@
 // `node main.mjs '{"folder"}'`: the open LangGraph API server with the no-op graph on a free port, reported over IPC. It
 // keeps its store (in memory, written to `folder` now and then) and runs ten jobs at once, as `langgraphjs dev` does.
-import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { startServer } from '@langchain/langgraph-api/server'
+import { freePort } from '../free-port.mjs'
 
 const { folder } = JSON.parse(process.argv[2])
-
-const freePort = () =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address()
-      server.close(() => resolve(port))
-    })
-  })
 
 const port = await freePort()
 const graph = `${fileURLToPath(new URL('graph.mjs', import.meta.url))}:graph`

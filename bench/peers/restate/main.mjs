@@ -1,9 +1,9 @@
-// `node main.mjs '{"folder"}'`: a Restate server with its own log in `folder`, and in this process a service whose handler takes
-// eight durable steps. Reports the port of its HTTP ingress over IPC. Its settings are those that it has by itself.
+// `node main.mjs '{"folder", "nodes"}'`: a Restate server with its own log in `folder`, and in this process a service whose handler
+// takes a durable step for each node. Reports the port of its HTTP ingress over IPC. Its settings are those that it has by itself.
 import { spawn } from 'node:child_process'
 import { createServer } from 'node:http2'
-import { createServer as createTcpServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../free-port.mjs'
 
 // what its SDK takes from Node 22
 Promise.withResolvers ??= () => {
@@ -18,26 +18,8 @@ Promise.withResolvers ??= () => {
 process.env.RESTATE_LOGGING = 'ERROR'
 const restate = await import('@restatedev/restate-sdk')
 
-const { folder } = JSON.parse(process.argv[2])
+const { folder, nodes } = JSON.parse(process.argv[2])
 
-const freePort = () =>
-  new Promise((resolve) => {
-    const server = createTcpServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address()
-      server.close(() => resolve(port))
-    })
-  })
-
-const nodes = [
-  'load-session',
-  'user-context',
-  'planner',
-  'calculate',
-  'reflection',
-  'planner',
-  'answer',
-  'end',
-]
 const runs = restate.service({
   name: 'runs',
   handlers: {

@@ -1,8 +1,12 @@
-import type { Find, Goal } from './goal.ts'
+import type { Check, Find, Goal } from './goal.ts'
 
 const headline = (find: Find, figure: string): number => find('headline', 'Mason', figure)
 const besideRestate = (find: Find, figure: string): number =>
   headline(find, figure) / find('headline', 'Restate', figure)
+const throughput = (find: Find, clients: 16 | 64, stretch: number): Check => ({
+  ...{ value: besideRestate(find, `runs/s of ${clients}`), unit: 'x runs/s' },
+  ...{ reach: 1.1, stretch, atLeast: true },
+})
 
 /** The targets of issue 37. */
 export const speedGoals: readonly Goal[] = [
@@ -15,27 +19,11 @@ export const speedGoals: readonly Goal[] = [
   },
   {
     what: 'the same, 16 clients, finished and learned from, 1 worker process',
-    checks: (find) => [
-      {
-        value: besideRestate(find, 'runs/s of 16'),
-        unit: 'x runs/s',
-        reach: 1.1,
-        stretch: 1.7,
-        atLeast: true,
-      },
-    ],
+    checks: (find) => [throughput(find, 16, 1.7)],
   },
   {
     what: 'the same, 64 clients, 2 worker processes',
-    checks: (find) => [
-      {
-        value: besideRestate(find, 'runs/s of 64'),
-        unit: 'x runs/s',
-        reach: 1.1,
-        stretch: 1.5,
-        atLeast: true,
-      },
-    ],
+    checks: (find) => [throughput(find, 64, 1.5)],
   },
   {
     what: 'processor time of such a run at 16 clients: all processes, and the worker',

@@ -53,19 +53,19 @@ const valueConditions = (question: string, { columns }: Table, named: readonly N
     if (values.length === 0) return []
     for (const one of values) taken.add(one.toLowerCase())
     const words = values.flatMap((one) => wordsForValue(question, one))
-    const places = words
-      .map((word) => ({ at: question.indexOf(word), end: question.indexOf(word) + word.length }))
-      .toSorted((a, b) => a.at - b.at)
-    const between = places.slice(1).map(({ at }, one) => question.slice(places[one]?.end, at))
-    if (!between.every((text) => joiner.test(text))) return []
-    const [and] = between.flatMap((text) => /\band\b|[和与及]/i.exec(text)?.[0] ?? [])
+    const places = words.map((word) => ({ word, at: question.indexOf(word) })).toSorted((a, b) => a.at - b.at)
+    const ends = places.map(({ word, at }) => at + word.length)
+    const gaps = places.slice(1).map(({ at }, one) => question.slice(ends[one], at))
+    if (!gaps.every((text) => joiner.test(text))) return []
+    const [and] = gaps.flatMap((text) => /\band\b|[和与及]/i.exec(text)?.[0] ?? [])
     const [not] = negation.exec(question.slice(0, places[0]?.at)) ?? []
+    const byRow = (not ?? and)?.trim()
     return [
       {
         sql: `${sql} ${not ? 'NOT ' : ''}IN (${values.map(literal).join(', ')})`,
         says: `${name} ${not ? '≠' : '='} ${values.join(' / ')}`,
         column: name,
-        ...((not ?? and) && { byRow: (not ?? and ?? '').trim() }),
+        ...(byRow && { byRow }),
         words: [
           ...(field === name ? [explicit] : []),
           not ?? '',

@@ -91,11 +91,12 @@ const say = {
 
 /** The ways to answer a question, in the order in which they are tried. */
 function* answerQuestion(
-  { question, before }: AskedQuestion,
+  asked: AskedQuestion,
   language: TextLanguage,
   files: FileContent,
   request: OfflineRequest,
 ): Work {
+  const { question } = asked
   const remembered = recallFact(question, language, request)
   if (isAboutUser(question)) return remembered ?? { text: say[language].noMemory }
   const expression = readArithmetic(question)
@@ -103,7 +104,7 @@ function* answerQuestion(
   const tables = chooseTables(question, files.tables)
   const answers: Finding[] = []
   for (const table of tables) {
-    const answer = yield* askTable({ question, before }, language, table)
+    const answer = yield* askTable(asked, language, table)
     if (answer) answers.push(answer)
   }
   const [first, ...others] = answers.filter(({ isRefused }) => !isRefused)

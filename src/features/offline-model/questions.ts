@@ -14,14 +14,15 @@ const preamble =
 /** "In North" belongs to the question behind the comma. */
 const opening = /^(?:in|for|from|during|between|among|在|根据)\b[^?？]{0,80}$/i
 const mostQuestions = 8
-const question = new RegExp(`^(?:${starters})\\b|[?？!！。；:：]$|什么|谁|吗`, 'i')
+/** Words and signs of a question, or of what asks for something. */
+const asking = new RegExp(`^(?:${starters})\\b|[?？!！。；:：]$|什么|谁|吗`, 'i')
 
 /** A question, with the one before it in its sentence: it may leave out what that says. */
 export type AskedQuestion = { question: string; before: string }
 
 /** "Excluding returns" and "For the best region" ask nothing: they are part of the question behind them. */
 const isOpen = (part: string): boolean =>
-  !question.test(part) && !preamble.test(part) && (opening.test(part) || !asksFigure(part))
+  !asking.test(part) && !preamble.test(part) && (opening.test(part) || !asksFigure(part))
 
 /** The questions of a prompt in order; the prompt itself where it has none. */
 export const splitQuestions = (prompt: string): AskedQuestion[] => {
@@ -32,8 +33,10 @@ export const splitQuestions = (prompt: string): AskedQuestion[] => {
     const cut = /["“]/.test(words) ? [words] : words.split(joints)
     for (const part of cut.map((one) => one.trim()).filter((one) => /[\p{L}\p{N}]/u.test(one))) {
       const last = groups.at(-1)
-      if (open && last) Object.assign(last, { sentence }).parts.push(part)
-      else groups.push({ parts: [part], sentence })
+      if (open && last) {
+        last.parts.push(part)
+        last.sentence = sentence
+      } else groups.push({ parts: [part], sentence })
       open = isOpen(part)
     }
     open &&= opening.test(groups.at(-1)?.parts.join(', ') ?? '')

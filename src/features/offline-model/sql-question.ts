@@ -182,12 +182,6 @@ export const readQuestion = (
     const sql = `SELECT ${select} ${from}${more} LIMIT ${top ?? mostShown + 1}`
     return unless({ ...base, sql, kind: 'rows', aggregate: 'count' }, names, used)
   }
-  /** The first rows by a column: as many as are asked for, else all that are equal. */
-  const firstRows = (by: string, names: readonly string[]): Answer => {
-    const equal = top ? '' : `${where ? ' AND' : ' WHERE'} ${by} = (SELECT ${direction}(${by}) ${from})`
-    const order = ` ORDER BY ${by} ${direction === 'max' ? 'DESC' : 'ASC'}`
-    return rows('*', names, [timeWords, topPattern, asks[direction ?? 'max']], equal + order)
-  }
   const rowsOf: Column = { sql: '', name: table.sql, type: 'text' }
   const noun = columnAfter(rest, mostOfPattern, [...columns, rowsOf])
   const [vague] = vagueMost.exec(rest) ?? []
@@ -204,6 +198,12 @@ export const readQuestion = (
     return groups(grouped, isAverage ? 'avg' : (direction ?? (measure.isRate ? 'avg' : 'sum')), null)
   }
   if (direction) {
+    /** The first rows by a column: as many as are asked for, else all that are equal. */
+    const firstRows = (by: string, names: readonly string[]): Answer => {
+      const equal = top ? '' : `${where ? ' AND' : ' WHERE'} ${by} = (SELECT ${direction}(${by}) ${from})`
+      const order = ` ORDER BY ${by} ${direction === 'max' ? 'DESC' : 'ASC'}`
+      return rows('*', names, [timeWords, topPattern, asks[direction]], equal + order)
+    }
     const date = columns.find(({ type }) => type === 'date')
     if (date && timeWords.test(rest)) return firstRows(date.sql, [date.name])
     const id = columns.find(isId)

@@ -21,13 +21,13 @@ export const createNamedSchema = <Shape extends z.ZodRawShape>(
   return z.codec(z.unknown(), z.looseObject(shape), {
     decode: (value, { issues }) => {
       if (typeof value !== 'object' || value === null || Array.isArray(value)) return value as never
-      const members = new Map<string, unknown>()
-      const writtenNames = new Map<string, string>()
+      const members = new Map<string, { written: string; member: unknown }>()
       for (const [written, member] of Object.entries(readOldForm(value))) {
         if (member == null) continue
         const name = names.get(written) ?? written
-        if (members.has(name) && !isSameJson(members.get(name), member)) {
-          const oldName = written === name ? (writtenNames.get(name) ?? written) : written
+        const before = members.get(name)
+        if (before && !isSameJson(before.member, member)) {
+          const oldName = written === name ? before.written : written
           const message = `has another value than ${name}, of which it is an older name: send ${name} alone`
           issues.push({
             code: 'custom',
@@ -37,10 +37,9 @@ export const createNamedSchema = <Shape extends z.ZodRawShape>(
             params: { code: 'conflicting_names' },
           })
         }
-        members.set(name, member)
-        writtenNames.set(name, written)
+        members.set(name, { written, member })
       }
-      return Object.fromEntries(members) as never
+      return Object.fromEntries([...members].map(([name, { member }]) => [name, member])) as never
     },
     encode: (value) => value,
   })
