@@ -11,12 +11,18 @@ const findStop = (text: string, stop: readonly string[], from = 0): number => {
   return found.length > 0 ? Math.min(...found) : -1
 }
 
-/** How many characters at the end may be the beginning of one of these texts. */
-const countOpen = (text: string, stop: readonly string[]): number => {
-  const longest = Math.max(0, ...stop.map(({ length }) => length - 1))
-  for (let length = Math.min(longest, text.length); length > 0; length--)
-    if (stop.some((one) => one.startsWith(text.slice(-length)))) return length
-  return 0
+/** Counts the characters at the end of a text that may be the beginning of one of these, whatever their case. */
+export const createOpenCounter = (texts: readonly string[]) => {
+  const plain = texts.map((one) => one.toLowerCase())
+  const firsts = plain.map((one) => one.charAt(0)).join('')
+  const longest = Math.max(0, ...texts.map(({ length }) => length - 1))
+  return (text: string): number => {
+    for (let at = Math.max(0, text.length - longest); at < text.length; at++) {
+      const end = text.slice(at).toLowerCase()
+      if (firsts.includes(end.charAt(0)) && plain.some((one) => one.startsWith(end))) return text.length - at
+    }
+    return 0
+  }
 }
 
 /** One reply that is read up to its end. */
@@ -35,6 +41,7 @@ export const openReplyEnd = (
   clock: Clock,
   onDelta: (delta: ResultDelta) => void,
 ): ReplyEnd => {
+  const countOpen = createOpenCounter(stop)
   const over = new AbortController()
   const closed = new AbortController()
   let isWhole = watch()
@@ -53,7 +60,7 @@ export const openReplyEnd = (
       }
       const fresh = held + text
       const at = findStop(fresh, stop)
-      const open = at < 0 ? countOpen(fresh, stop) : 0
+      const open = at < 0 ? countOpen(fresh) : 0
       held = fresh.slice(fresh.length - open)
       const known = fresh.slice(0, at < 0 ? fresh.length - open : at)
       pass(known, reasoning, restart)

@@ -1,4 +1,5 @@
 import type { CanonicalResult, ResultDelta } from '../ports/model-ports.ts'
+import { createOpenCounter } from './reply-end.ts'
 
 /** Servers without a parser for reasoning send a model's thoughts in its text, between such tags. Case does not matter. */
 const names = ['think', 'thinking', 'thought', 'thoughts', 'reasoning', 'seed:think']
@@ -13,35 +14,23 @@ const pairs = [
   },
 ]
 const closings = pairs.map(({ close }) => close)
-const tags = [...closings, ...pairs.map(({ open }) => open)]
+const openings = pairs.map(({ open }) => open)
+const tags = [...closings, ...openings]
 const toSource = (text: string): string => text.replaceAll(/[|[\]]/g, String.raw`\$&`)
 const anyTag = new RegExp(tags.map(toSource).join('|'), 'gi')
+const countOpen = createOpenCounter(tags)
 
-/** The first tag in a text, or the first that is this one, in small letters. */
-const findTag = (text: string, tag?: string): { at: number; tag: string } | null => {
+/** The first of these tags in a text, in small letters. */
+const findTag = (text: string, wanted: readonly string[] = tags): { at: number; tag: string } | null => {
   for (const { 0: found, index } of text.matchAll(anyTag)) {
-    const plain = found.toLowerCase()
-    if (tag === undefined || plain === tag) return { at: index, tag: plain }
+    const tag = found.toLowerCase()
+    if (wanted.includes(tag)) return { at: index, tag }
   }
   return null
 }
 
-/** How many characters at the end may be the beginning of one of these texts. */
-const countOpen = (text: string, texts: readonly string[]): number => {
-  const longest = Math.max(...texts.map(({ length }) => length - 1))
-  for (let at = Math.max(0, text.length - longest); at < text.length; at++) {
-    if (!'<[◁'.includes(text[at] ?? ' ')) continue
-    const end = text.slice(at).toLowerCase()
-    if (texts.some((one) => one.startsWith(end))) return text.length - at
-  }
-  return 0
-}
-
-/**
- * Whether a closing tag without an opening one ends thoughts: chat templates that open them leave only the end to the model.
- * One in code or in a sentence is part of the text.
- */
-const endsThoughts = (before: string, after: string): boolean => {
+/** Whether a tag within a text begins or ends thoughts: one in code, in quotes or in a sentence is part of the text. */
+const isMark = (before: string, after: string): boolean => {
   const isInCode = before.split('```').length % 2 === 0 || (before.split('\n').at(-1) ?? '').includes('`')
   if (isInCode || /["'“‘«(]$/.test(before)) return false
   return !/[ \t]$/.test(before) || /^\s*(\n|$)/.test(after)
@@ -50,87 +39,114 @@ const endsThoughts = (before: string, after: string): boolean => {
 type Split = { push(text: string): ResultDelta; end(): ResultDelta }
 
 /**
- * Splits thoughts from text that comes in chunks: blocks at its beginning, and what stands before a closing tag alone.
- * `canRestart`: text that came before such a tag can be taken back.
+ * Splits thoughts from text that comes in chunks: blocks at its beginning, and what is before a closing tag alone: chat
+ * templates that open the thoughts leave only the end to the model, and models open or end them twice. `canRestart`: text
+ * that came before such a tag can be taken back. Otherwise it is text, unless more blocks were opened than closed: then it
+ * waits for the next tag.
  */
 const openSplit = (canRestart: boolean): Split => {
   let mode: 'start' | 'inside' | 'text' = 'start'
-  let close = ''
+  let own: readonly string[] = []
   let held = ''
-  /** The text so far, while a closing tag alone may still end it. */
-  let before: string | null = canRestart ? '' : null
+  /** How many blocks are open, by their tags. */
+  let depth = 0
   let hasThoughts = false
+  let thoughts = ''
+  /** The text so far, while a closing tag alone may still end it; within a block, that of the block. */
+  let before: string | null = canRestart ? '' : null
+  /** Text of earlier chunks would have to be taken back. */
+  let isSent = false
   let delta: ResultDelta = { text: '', reasoning: '' }
+  const isKept = (): boolean => !canRestart && depth > 0 && mode === 'text'
+
+  const pass = (length: number): void => {
+    const part = held.slice(0, length)
+    held = held.slice(length)
+    if (before !== null) before += part
+    if (mode === 'text') delta.text += isKept() ? '' : part
+    else {
+      thoughts += part
+      delta.reasoning += part
+    }
+  }
+  /** Takes the closing tag at the beginning of `held`. */
+  const close = (length: number): void => {
+    held = held.slice(length)
+    hasThoughts = true
+    depth = Math.max(0, depth - 1)
+    before = canRestart || depth > 0 ? '' : null
+    mode = 'start'
+  }
+  /** Whether what follows the tag at the beginning of `held`, and says if it is a mark, has yet to come. */
+  const waits = (tag: string, isEnd: boolean): boolean => !isEnd && /^[^\S\n]*$/.test(held.slice(tag.length))
 
   /** Each step takes what it can of `held`; false: more has to come. */
   const steps = {
     start: (isEnd: boolean): boolean => {
       const rest = held.trimStart()
-      const pair = pairs.find(({ open }) => rest.slice(0, open.length).toLowerCase() === open)
-      if (pair) {
+      const found = tags.find((tag) => rest.slice(0, tag.length).toLowerCase() === tag)
+      if (!found && !isEnd && tags.some((tag) => tag.startsWith(rest.toLowerCase()))) return false
+      if (found || hasThoughts) held = rest
+      if (!found) mode = 'text'
+      else if (closings.includes(found)) close(found.length)
+      else {
+        held = rest.slice(found.length)
+        own = [found, closings[openings.indexOf(found)] ?? '']
+        depth += 1
+        before = ''
         mode = 'inside'
-        close = pair.close
-        held = rest.slice(pair.open.length)
-        return true
       }
-      const isOpen = rest === '' || pairs.some(({ open }) => open.startsWith(rest.toLowerCase()))
-      if (isOpen && !isEnd) return false
-      if (hasThoughts) held = rest
-      mode = 'text'
       return true
     },
     inside: (isEnd: boolean): boolean => {
-      const at = findTag(held, close)?.at ?? -1
-      const length = at >= 0 ? at : held.length - (isEnd ? 0 : countOpen(held, [close]))
-      delta.reasoning += held.slice(0, length)
-      hasThoughts = true
-      if (at < 0) {
-        held = held.slice(length)
-        return false
+      const found = findTag(held, own)
+      pass(found?.at ?? held.length - (isEnd ? 0 : countOpen(held)))
+      if (!found || waits(found.tag, isEnd)) return false
+      const { length } = found.tag
+      if (found.tag === own[1]) close(length)
+      // one at the very beginning is the model's, behind that of its template
+      else if (before?.trim() === '') held = held.slice(length)
+      else {
+        if (isMark(before ?? '', held.slice(length))) depth += 1
+        pass(length)
       }
-      held = held.slice(at + close.length)
-      before = null
-      mode = 'start'
       return true
     },
     text: (isEnd: boolean): boolean => {
       const found = before === null ? null : findTag(held)
-      const pass = (length: number): void => {
-        delta.text += held.slice(0, length)
-        if (before !== null) before += held.slice(0, length)
-        held = held.slice(length)
-      }
-      if (before === null || (found === null && isEnd)) pass(held.length)
-      else if (found === null) pass(held.length - countOpen(held, tags))
-      else {
-        const after = held.slice(found.at + found.tag.length)
-        if (!closings.includes(found.tag)) before = null
-        else if (/^[ \t]*$/.test(after) && !isEnd) return false
-        else if (endsThoughts(before + held.slice(0, found.at), after)) {
-          delta = { text: '', reasoning: before + held.slice(0, found.at), restart: true }
-          held = after
+      pass(found?.at ?? held.length - (isEnd || before === null ? 0 : countOpen(held)))
+      if (!found || before === null || waits(found.tag, isEnd)) return false
+      const { length } = found.tag
+      const isOurs = isMark(before, held.slice(length))
+      if (openings.includes(found.tag)) {
+        if (isOurs && depth > 0) depth += 1
+        else {
+          if (isKept()) delta.text += before
+          depth = 0
           before = null
-          hasThoughts = true
-          mode = 'start'
-          return true
-        } else pass(found.at + found.tag.length)
+        }
+      } else if (isOurs) {
+        thoughts += before
+        delta = isSent
+          ? { text: '', reasoning: thoughts, restart: true }
+          : { ...delta, text: '', reasoning: delta.reasoning + before }
+        isSent = false
+        close(length)
         return true
       }
-      return false
+      pass(length)
+      return true
     },
   }
-  const run = (isEnd: boolean): ResultDelta => {
+  const run = (text: string, isEnd: boolean): ResultDelta => {
+    held += text
     delta = { text: '', reasoning: '' }
     while (held !== '' && steps[mode](isEnd));
+    if (isEnd && isKept()) delta.text += before ?? ''
+    isSent ||= delta.text !== ''
     return delta
   }
-  return {
-    push: (text) => {
-      held += text
-      return run(false)
-    },
-    end: () => run(true),
-  }
+  return { push: (text) => run(text, false), end: () => run('', true) }
 }
 
 /** Splits off the thoughts of one reply, while it is streamed and in its result. */
@@ -157,7 +173,7 @@ export const openThoughts = (canRestart: boolean, onDelta: (delta: ResultDelta) 
       const last = whole.end()
       const text = (last.restart ? '' : first.text) + last.text
       if (text === result.text) return result
-      const thoughts = `${first.reasoning}${last.reasoning}`.trim()
+      const thoughts = `${last.restart ? '' : first.reasoning}${last.reasoning}`.trim()
       const reasoning = [result.reasoning, thoughts].filter((one) => one !== '').join('\n')
       return { ...result, text, reasoning, raw: result.text }
     },

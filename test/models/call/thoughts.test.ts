@@ -1,0 +1,87 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { openThoughts } from '../../../src/models/call/thoughts.ts'
+import { emptyResult } from '../../../src/models/ports/model-ports.ts'
+
+/** Thoughts within the text of a reply, split off while it streams and in its result. */
+
+/** What those who follow hear of a text in these chunks, and what its result has. */
+const read = (chunks: readonly string[], canRestart = true) => {
+  const heard = { text: '', reasoning: '' }
+  const thoughts = openThoughts(canRestart, ({ text, reasoning, restart }) => {
+    heard.text = (restart ? '' : heard.text) + text
+    heard.reasoning = (restart ? '' : heard.reasoning) + reasoning
+  })
+  for (const text of chunks) thoughts.take({ text, reasoning: '' })
+  const { text, reasoning } = thoughts.finish({ ...emptyResult, text: chunks.join('') })
+  return { heard, result: { text, reasoning } }
+}
+const cutInTwo = (text: string): string[][] =>
+  Array.from(text, (_, at) => [text.slice(0, at), text.slice(at)])
+
+/** The text, its answer, and its thoughts. */
+const replies = [
+  ['<think>a</think>b', 'b', 'a'],
+  ['<think></think>b', 'b', ''],
+  ['<think>a</think><thinking>b</thinking>\nc', 'c', 'ab'],
+  ['<think>a<think>b</think>c</think>d', 'd', 'a<think>bc'],
+  ['<think>a\n<think>\nb\n</think>\n</think>\nc', 'c', 'a\n<think>\nb'],
+  ['<think><think>a</think>b', 'b', 'a'],
+  ['<think>\n<think>\na</think>\n</think>\nb', 'b', 'a'],
+  ['<think>a<think>b</think>c<think>d</think>e</think>f', 'f', 'a<think>bc<think>de'],
+  ['<think>a <think> b</think>c', 'c', 'a <think> b'],
+  ['<think>a "<think>" b</think>c', 'c', 'a "<think>" b'],
+  ['<think>a<think>b</think>c', 'c', 'a<think>b'],
+  ['<think>a<think>b</think>Write <think>x</think> here', 'Write <think>x</think> here', 'a<think>b'],
+  ['<think>a</think>Write `</think>` here', 'Write `</think>` here', 'a'],
+  ['<think>a</think>A </think> ends it', 'A </think> ends it', 'a'],
+  ['</think>\r\na', 'a', ''],
+  ['<think>a', '', 'a'],
+] as const
+/** Known only at their end: text that came before has to be taken back. */
+const lateReplies = [
+  ['a</think>b', 'b', 'a'],
+  ['a\r\n</think>\r\nb', 'b', 'a'],
+  ['a</think></think>b', 'b', 'a'],
+  ['<think>a</think>b</think>c', 'c', 'ab'],
+] as const
+
+describe('thoughts', () => {
+  test.each([...replies, ...lateReplies])(
+    'are split from %j at each border of chunks',
+    (text, answer, thoughts) => {
+      for (const chunks of [[text], [...text], ...cutInTwo(text)]) {
+        const { heard, result } = read(chunks)
+        expect(result).toEqual({ text: answer, reasoning: thoughts })
+        expect([heard.text, heard.reasoning.trim()]).toEqual([answer, thoughts])
+      }
+    },
+  )
+
+  test.each(replies)('are split from %j where nothing can be taken back', (text, answer, thoughts) => {
+    for (const chunks of [[text], [...text], ...cutInTwo(text)]) {
+      const { heard, result } = read(chunks, false)
+      expect(result).toEqual({ text: answer, reasoning: thoughts })
+      expect([heard.text, heard.reasoning.trim()]).toEqual([answer, thoughts])
+    }
+  })
+
+  test('are the same for any parts in any chunks, and no part of the text is lost', () => {
+    const tags = ['<think>', '</think>', '<thinking>', '</thinking>', '[think]', '[/think]', '<THINK>']
+    const part = fc.constantFrom(...tags, '<', '</thi', 'a', ' ', '\n', '\r\n', '`', '```', '"', 'x y')
+    const reply = fc.array(part, { maxLength: 12 }).map((parts) => parts.join(''))
+    const cuts = fc.array(fc.nat(80), { maxLength: 6 })
+    fc.assert(
+      fc.property(reply, cuts, fc.boolean(), (text, at, canRestart) => {
+        const borders = [0, ...at.filter((one) => one < text.length).sort((a, b) => a - b), text.length]
+        const chunks = borders.slice(1).map((end, n) => text.slice(borders[n], end))
+        const { heard, result } = read(chunks, canRestart)
+        expect(result).toEqual(read([text], canRestart).result)
+        expect([heard.text, heard.reasoning.trim()]).toEqual([result.text, result.reasoning])
+        const without = (some: string) => some.replaceAll(/<\/?think(ing)?>|\[\/?think\]|\s/gi, '')
+        expect(without(heard.reasoning + heard.text)).toBe(without(text))
+      }),
+      { numRuns: 3000 },
+    )
+  })
+})
