@@ -12,7 +12,7 @@ import {
   type ProviderError,
 } from './provider-errors.ts'
 import { createResponseSplitter, type ResponseChunk, type ResponseSplitter } from './response-splitter.ts'
-import { readRetryAfterMs } from './retry-policy.ts'
+import { readHeaderWaits } from './stated-waits.ts'
 import { excerpt, readPageWords } from './upstream-error.ts'
 
 /** One HTTP request to a vendor, ready to be sent. */
@@ -109,7 +109,7 @@ const sendHttpRequest = async (open: OpenExchange): Promise<EgressResponse> => {
   const { status, headers, body } = response
   if (status >= 200 && status < 300) return response
   const text = await readError(body, open)
-  throw exchange.fail(createStatusError(status, text, readRetryAfterMs(headers, clock.now())))
+  throw exchange.fail(createStatusError(status, text, readHeaderWaits(headers, clock.now())))
 }
 
 /** Reads the next bytes of the body, counted and timed; null at its end. */

@@ -2,6 +2,7 @@ import { parseJsonOrText } from '../../infra/lib/json-text.ts'
 import { type ErrorCode, isMasonError } from '../../state/errors.ts'
 import { findRootCause } from '../../state/root-cause.ts'
 import { classifyError, type ErrorMeaning } from './error-table.ts'
+import type { HeaderWaits } from './stated-waits.ts'
 import {
   excerpt,
   findReportedError,
@@ -48,7 +49,7 @@ export type ProviderError = {
 }
 
 const toErrorCode = (status: number): ModelErrorCode => {
-  if (status === 403) return 'model_unauthorized'
+  if (status === 403 || status === 451) return 'model_unauthorized'
   if (status === 408) return 'model_timeout'
   if (status === 413) return 'model_context_too_long'
   return status === 409 || status === 425 || status >= 500 ? 'model_unavailable' : 'model_bad_request'
@@ -79,6 +80,8 @@ const statusMeanings: Readonly<Record<number, ErrorMeaning>> = {
   401: 'bad_key',
   402: 'no_balance',
   404: 'unknown_model',
+  405: 'unknown_model',
+  410: 'unknown_model',
   429: 'rate_limited',
 }
 
@@ -102,11 +105,12 @@ const createUpstreamError = (
   what: string,
   upstream: UpstreamError,
   status: number | undefined,
-  more: Pick<ProviderError, 'status' | 'body' | 'reported' | 'retryAfterMs'>,
+  more: Pick<ProviderError, 'status' | 'body' | 'reported'>,
+  { askedMs = upstream.waitMs, resetMs }: HeaderWaits = {},
 ): ProviderError => {
-  const waitMs = more.retryAfterMs ?? upstream.waitMs
-  const known = readMeaning(upstream, status, waitMs)
+  const known = readMeaning(upstream, status, askedMs)
   const meaning = known?.meaning
+  const waitMs = askedMs ?? (meaning === 'rate_limited' ? resetMs : undefined)
   const retry = meaning === undefined ? status === undefined || isRetryable(status) : retried.has(meaning)
   // as the vendor's own status says
   const isLimited = meaning === 'no_balance' && (status === undefined || status === 429)
@@ -133,13 +137,13 @@ const createUpstreamError = (
 }
 
 /** The error of an answer outside 2xx. `text` is the body, or the part of it that was read. */
-export const createStatusError = (status: number, text: string, retryAfterMs?: number): ProviderError => {
+export const createStatusError = (status: number, text: string, waits?: HeaderWaits): ProviderError => {
   const upstream = readUpstreamError(parseJsonOrText(text))
   const message = excerpt(upstream.message ?? text)
   const what = `answered ${status}${message === '' ? '' : `: ${message}`}`
-  const more = { status, body: text, ...(retryAfterMs !== undefined && { retryAfterMs }) }
   const page = readPageWords(text)
-  const error = createUpstreamError(what, page === undefined ? upstream : { names: '' }, status, more)
+  const known = page === undefined ? upstream : { names: '' }
+  const error = createUpstreamError(what, known, status, { status, body: text }, waits)
   if (page === undefined) return error
   // a page is of a gateway: it says nothing about the request
   return isPlainStatus(status)

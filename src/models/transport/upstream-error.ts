@@ -1,4 +1,5 @@
 import { isJsonObject } from '../../infra/lib/json-text.ts'
+import { readBodyWaitMs } from './stated-waits.ts'
 
 /**
  * A server's description of its error. `names`: its codes and types, joined. `waitMs`: the wait that its body asks for.
@@ -88,7 +89,7 @@ export const readUpstreamError = (json: unknown): UpstreamError => {
     findValue(descriptions, ['detail'], (value) => (value ? toJsonHead(value, maxMessageLength) : undefined))
   const words = [message, raw].filter((part) => part !== undefined).join(': ')
   const status = findValue(descriptions, statusFields, toHttpStatus)
-  const waitMs = readStatedWaitMs(json, words)
+  const waitMs = readBodyWaitMs(json, words)
   return {
     names: names.filter(isWord).join(' ').slice(0, maxNamesLength),
     ...(words !== '' && { message: words.slice(0, maxMessageLength) }),
@@ -119,69 +120,6 @@ export const findReportedError = (value: unknown): unknown => {
   )
   const isCoded = code.some((one) => isWord(one) && !isGood(one)) || toHttpStatus(value.status) !== undefined
   return hasWords && isCoded ? value : null
-}
-
-const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-const amount = String.raw`\d{1,15}(?:\.\d{1,9})?\s{0,3}(?:milliseconds?|millis|ms|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|[smhd])(?![a-z])`
-const waitPattern = new RegExp(
-  String.raw`(?:try(?:ing)? again|retry(?:ing)?|wait(?:ing)?|resets?|available|back)\b[^.;\d]{0,40}((?:${amount}[\s,]{0,3}(?:and\s)?){1,5})`,
-  'i',
-)
-const chineseWaitPattern = /(\d{1,15}(?:\.\d{1,9})?)\s{0,3}(毫秒|秒|分钟|小时)后/
-const chineseUnitMs: Readonly<Record<string, number>> = { 毫秒: 1, 秒: 1000, 分钟: 60_000, 小时: 3_600_000 }
-
-/** "1h2m3.5s", "20 seconds", "350ms"; without a unit: seconds. */
-const parseDurationMs = (text: string): number | undefined => {
-  if (/^\s*\d+(\.\d+)?\s*$/.test(text)) return Number(text) * 1000
-  const parts = [...text.matchAll(/(\d{1,15}(?:\.\d{1,9})?)\s{0,3}([a-z]{1,12})/gi)]
-  if (parts.length === 0) return undefined
-  return parts.reduce((sum, [, number, unit = '']) => {
-    const name = unit.toLowerCase()
-    return sum + Number(number) * (unitMs[/^(ms|milli)/.test(name) ? 'ms' : (name[0] ?? '')] ?? 0)
-  }, 0)
-}
-
-/** A time of the past is no wait; a number is seconds, or seconds or milliseconds since 1970. */
-const toWaitMs = (value: unknown, unit: number): number | undefined => {
-  if (typeof value !== 'number' && typeof value !== 'string') return undefined
-  const number = typeof value === 'string' && value.trim() === '' ? Number.NaN : Number(value)
-  const atMs =
-    number > 1e12
-      ? number
-      : number > 1e9
-        ? number * 1000
-        : Number.isNaN(number)
-          ? Date.parse(String(value))
-          : null
-  if (atMs !== null && !Number.isNaN(atMs)) return Math.max(0, atMs - Date.now())
-  return Number.isNaN(number) ? parseDurationMs(String(value)) : number >= 0 ? number * unit : undefined
-}
-
-const waitFields =
-  /^(retry_?(after|delay|in)|reset_?(after|in|at|time)?|wait(_?time)?|estimated_?time|x?-?rate_?limit_?reset\w*)(_?(ms|millis(econds)?|s|sec|seconds))?$/i
-
-/** The wait in a field of a body, however deep. */
-const findWaitField = (value: unknown, depth = 0): number | undefined => {
-  if (typeof value !== 'object' || value === null || depth > 5) return undefined
-  for (const [name, item] of Object.entries(value)) {
-    const plain = name.replaceAll('-', '_')
-    const ms = waitFields.test(plain)
-      ? toWaitMs(item, /m(s|illis(econds)?)$/i.test(plain) ? 1 : 1000)
-      : findWaitField(item, depth + 1)
-    if (ms !== undefined) return ms
-  }
-  return undefined
-}
-
-/** The wait that a body asks for, in a field or in words; at most a day. */
-const readStatedWaitMs = (json: unknown, words: string): number | undefined => {
-  const [, duration] = waitPattern.exec(words) ?? []
-  const [, number, unit = ''] = chineseWaitPattern.exec(words) ?? []
-  const ms =
-    findWaitField(json) ??
-    (duration !== undefined ? parseDurationMs(duration) : undefined) ??
-    (number !== undefined ? Number(number) * (chineseUnitMs[unit] ?? 0) : undefined)
-  return ms === undefined ? undefined : Math.min(ms, unitMs.d ?? ms)
 }
 
 /** Addresses and ids of the network are not for a business. */

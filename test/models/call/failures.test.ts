@@ -25,7 +25,7 @@ import {
   createTimeoutError,
   type ProviderError,
 } from '../../../src/models/transport/provider-errors.ts'
-import { readRetryAfterMs } from '../../../src/models/transport/retry-policy.ts'
+import { readHeaderWaits } from '../../../src/models/transport/stated-waits.ts'
 import { MasonError } from '../../../src/state/errors.ts'
 import type { Log } from '../../../src/state/ports/log.ts'
 import { deferred } from '../../support/deferred.ts'
@@ -213,9 +213,9 @@ describe('a key or endpoint that is due for a probe', () => {
 test('no vendor is avoided for longer than a day, whatever its response asks for', () => {
   const now = new Date('2026-01-01T00:00:00Z')
   for (const value of ['9'.repeat(20), 'Fri, 31 Dec 9999 23:59:59 GMT'])
-    expect(readRetryAfterMs(new Headers({ 'retry-after': value }), now)).toBe(86_400_000)
-  expect(readRetryAfterMs(new Headers({ 'retry-after-ms': '1e300' }), now)).toBe(86_400_000)
-  expect(readRetryAfterMs(new Headers({ 'retry-after': '3600' }), now)).toBe(3_600_000)
+    expect(readHeaderWaits(new Headers({ 'retry-after': value }), now).askedMs).toBe(86_400_000)
+  expect(readHeaderWaits(new Headers({ 'retry-after-ms': '1e300' }), now).askedMs).toBe(86_400_000)
+  expect(readHeaderWaits(new Headers({ 'retry-after': '3600' }), now).askedMs).toBe(3_600_000)
 })
 
 test('the keys of a pool go on taking turns when the registry changes', () => {
