@@ -1,13 +1,15 @@
 /**
- * The value of a JSON text, its digits exact: an integer that no number holds (beyond 2^53) is the text of its digits. Throws
- * a SyntaxError. It uses nothing outside itself, so that a thread can be given its source.
+ * The value of a JSON text, its digits exact: what no number holds, an integer beyond 2^53 or 1e400, is the text of its
+ * digits. Throws a SyntaxError. It uses nothing outside itself, so that a thread can be given its source.
  */
 export const parseExactJson = (text: string): unknown => {
-  if (!/(?<![\d.])[1-9]\d{15}/.test(text)) return JSON.parse(text)
+  if (!/(?<![\d.])[1-9]\d{15}|\d[eE]\+?\d{3}/.test(text)) return JSON.parse(text)
   const tokens = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?\d[\d.eE+-]*/g
   const marked = text.replace(tokens, (token, at: number) => {
-    const isLong = token.length > 15 && /^-?[1-9]\d{15,}$/.test(token)
-    if (!isLong || Number.isSafeInteger(Number(token))) return token
+    const number = Number(token)
+    const isLong = token.length > 15 && /^-?[1-9]\d{15,}$/.test(token) && !Number.isSafeInteger(number)
+    const isBeyond = Math.abs(number) === Infinity && /^-?(0|[1-9]\d*)(\.\d+)?([eE]\+?\d+)?$/.test(token)
+    if (!isLong && !isBeyond) return token
     // a name that is no string is no JSON
     const isName = /^\s*:/.test(text.slice(at + token.length, at + token.length + 100))
     return isName ? token : `"${token}"`
