@@ -11,6 +11,16 @@ export const parseJsonOrText = (text: string): unknown => {
   }
 }
 
+/** Whether a text is JSON. */
+export const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Whether an id is the same after the database has kept it: it stores no U+0000, and of half a surrogate pair U+FFFD, so that two ids would be one. */
 export const isStorableId = (id: string): boolean => id.isWellFormed() && !/[\0\ufffd]/.test(id)
 

@@ -1,3 +1,4 @@
+import { isJson } from '../../infra/lib/json-text.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { ModelGateway, ModelResponse, ModelSelector } from '../ports/call-ports.ts'
@@ -25,15 +26,6 @@ const shorterNote =
 const continueNote =
   'Your answer was cut at the output limit. Continue exactly there: begin with the last line of it once more, ' +
   'as far as it goes, and write on to the end. Say nothing of the cut.'
-
-const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** Fewer characters at the seam may be the same by chance. */
 const minOverlap = 4

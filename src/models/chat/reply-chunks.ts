@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isJsonObject } from '../../infra/lib/json-text.ts'
+import { isJson } from '../../infra/lib/json-text.ts'
 import type { ToolCallRequest } from '../../state/ports/model-messages.ts'
 import type { ResultDelta } from '../ports/model-ports.ts'
 import { ReplyLimitError } from '../ports/unreadable-response.ts'
@@ -121,14 +121,7 @@ export type ToolCallCollector = {
 }
 
 /** Whether these arguments are whole: what follows them is not part of them. */
-const isWholeObject = (text: string): boolean => {
-  if (!text.trimEnd().endsWith('}')) return false
-  try {
-    return isJsonObject(JSON.parse(text))
-  } catch {
-    return false
-  }
-}
+const isWholeObject = (text: string): boolean => text.trimEnd().endsWith('}') && isJson(text)
 
 /** Whether a server sends a whole call once more. */
 const isRepeated = (current: ToolCallDraft, { id, name, arguments: text }: ToolCallChunk): boolean =>
@@ -140,7 +133,7 @@ const isRepeated = (current: ToolCallDraft, { id, name, arguments: text }: ToolC
  */
 const beginsCall = (current: ToolCallDraft, chunk: ToolCallChunk): boolean => {
   const { id, name, arguments: text } = chunk
-  if (name === '' || current.name === '') return false
+  if (name === '' || current.name === '' || chunk.whole) return false
   const isOtherId = id !== '' && current.id !== '' && id !== current.id
   if (current.arguments === '') return isOtherId
   if (isWholeObject(current.arguments)) return isOtherId || (text !== '' && !isRepeated(current, chunk))

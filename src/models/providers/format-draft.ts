@@ -34,9 +34,9 @@ export const createFormatDraft = (
     result = reader.read(value, usedIds)
     emit({ text: result.text, reasoning: result.reasoning })
   }
-  /** A stream of one line may be the whole answer of a vendor that does not stream. */
+  /** A stream of one line, in which no chunk was found, may be the whole answer of a vendor that does not stream. */
   const settleOnlyEvent = (): void => {
-    if (events !== 1 || stream?.finished() !== false || format !== 'ndjson') return
+    if (events !== 1 || stream?.finished() !== false || stream.size() > 0 || format !== 'ndjson') return
     try {
       takeWhole(onlyEvent)
     } catch (error) {

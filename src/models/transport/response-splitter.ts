@@ -1,4 +1,5 @@
 import { createParser } from 'eventsource-parser'
+import { isJson } from '../../infra/lib/json-text.ts'
 import type { ExchangeControl } from './exchange-control.ts'
 import { maxBlockingLength } from './json-parser.ts'
 import { createBadReplyError } from './provider-errors.ts'
@@ -19,15 +20,8 @@ export type ResponseSplitOptions = {
 }
 
 /** Whether a line is JSON of its own. A long one is judged by its ends, as parsing it would block the process. */
-const isJson = (text: string): boolean => {
-  if (text.length > maxBlockingLength) return text.endsWith(text.startsWith('{') ? '}' : ']')
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
+const isWholeLine = (text: string): boolean =>
+  text.length > maxBlockingLength ? text.endsWith(text.startsWith('{') ? '}' : ']') : isJson(text)
 
 const splitEvents = ({ exchange, maxEvent }: ResponseSplitOptions): ResponseSplitter => {
   let ready: string[] = []
@@ -87,7 +81,7 @@ const splitLines = ({ exchange, maxEvent, expects }: ResponseSplitOptions): Resp
         at = end + 1
         const line = complete()
         if (line === '') continue
-        whole = lines === 0 && !isJson(line)
+        whole = lines === 0 && !isWholeLine(line)
         lines += whole ? 0 : 1
         if (whole) keep(`${line}\n`)
         else if (lines === 1 && expects !== 'ndjson') held = line
@@ -103,7 +97,7 @@ const splitLines = ({ exchange, maxEvent, expects }: ResponseSplitOptions): Resp
     last: () => {
       const text = complete()
       if (text === '') return held === null ? [] : [{ kind: 'whole', text: held }]
-      if (lines === 0) return [{ kind: expects === 'ndjson' && isJson(text) ? 'event' : 'whole', text }]
+      if (lines === 0) return [{ kind: expects === 'ndjson' && isWholeLine(text) ? 'event' : 'whole', text }]
       return [...(held === null ? [] : [held]), text].map((one) => ({ kind: 'event', text: one }))
     },
   }

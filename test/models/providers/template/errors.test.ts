@@ -2,6 +2,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { geminiGenerateContent } from '../../../../src/models/formats/built-in/gemini-generate-content.ts'
+import { ollamaChat } from '../../../../src/models/formats/built-in/ollama-chat.ts'
+import { openaiResponses } from '../../../../src/models/formats/built-in/openai-responses.ts'
 import type { FormatInput } from '../../../../src/models/schemas/response-format.ts'
 import { call, canary, errorOf, modelOf, openCaller, resultOf } from '../../../support/http-call.ts'
 import { startVendor, type VendorAnswer } from '../../../support/http-vendor.ts'
@@ -98,6 +100,42 @@ describe('a stream', () => {
     const called = await calling({ pieces: bytes(text) }, { format: odd(format) })
     expect(resultOf(called).text).toBe('Grüße, 世界 🎈')
     expect(called.deltas).toHaveLength(2)
+  })
+
+  it.each([
+    ['text', '{"message":{"content":"The first three are"},"done":false}\n'],
+    ['a call', '{"message":{"tool_calls":[{"function":{"name":"read","arguments":{}}}]},"done":false}\n'],
+  ])('that ends after its first line is cut, and no whole answer: %s', async (_, line) => {
+    const { error } = errorOf(await calling({ pieces: [line] }, { format: ollamaChat }))
+    expect(error).toMatchObject({ code: 'model_unavailable', what: 'ended its reply before it was finished' })
+  })
+
+  it('of calls without ids has each once, also where they come whole again at their end', async () => {
+    const item = { type: 'function_call', call_id: '', name: 'read', arguments: '{"path":"a"}' }
+    const called = await calling(
+      {
+        pieces: [0, 1]
+          .flatMap((output_index) => [
+            { type: 'response.output_item.added', output_index, item: { ...item, arguments: '' } },
+            { type: 'response.function_call_arguments.delta', output_index, delta: item.arguments },
+            { type: 'response.output_item.done', output_index, item },
+          ])
+          .concat([{ type: 'response.completed', response: { status: 'completed' } } as never])
+          .map(event),
+      },
+      { format: openaiResponses },
+    )
+    const { tool_calls } = resultOf(called)
+    expect(tool_calls.map((one) => one.arguments)).toEqual([item.arguments, item.arguments])
+    expect(new Set(tool_calls.map(({ id }) => id)).size).toBe(2)
+  })
+
+  it('may count its tokens as texts', async () => {
+    const pieces = [...good.slice(0, 2), event({ end: 'stop', tokens: { in: '7', out: '2' } })]
+    expect(resultOf(await calling({ pieces })).usage).toMatchObject({
+      prompt_tokens: 7,
+      completion_tokens: 2,
+    })
   })
 
   it('may hold NUL, and a pair of surrogates split over two events', async () => {
