@@ -1,49 +1,30 @@
 import type { ModelReply } from '../../state/ports/models.ts'
 
 /**
- * The finish reasons of vendors and servers, by meaning, over all protocols and formats. Written without case, spaces, `_`
- * and `-`, and without the prefix of an enum (`FINISH_REASON_STOP`). `cut`: the reply is not whole. `failed`: it is an error.
+ * The finish reasons of vendors and servers, by meaning, over all protocols and formats: letters and digits only, in small letters,
+ * without the prefix of an enum (`FINISH_REASON_STOP`). The first that fits counts. `none`: sent in each event before the last.
+ * `failed`: it is an error. `cut`: the reply is not whole.
  */
 const reasonsByMeaning = {
-  stop:
-    'stop stopped stopsequence stoptoken stopword word endturn turnend end eos eostoken eosfound stoppedeos endoftext endofturn ' +
-    'endofsequence endoftoken eot complete completed completion done finish finished finalanswer normal natural success succeeded ' +
-    'ok toolcalls toolcall tooluse functioncall functioncalls load unload',
-  cut:
-    'length maxtokens maxoutputtokens maxnewtokens maxcompletiontokens maxlength maxlen maxgeneratedtokens maxtokensreached ' +
-    'maxoutputtokensreached modellength modelcontextwindowexceeded contextwindowexceeded contextlengthexceeded contextlength ' +
-    'contextwindow contextlimit tokenlimit tokenlimitreached lengthlimit limit outputlimit numpredict truncated truncation ' +
-    'stoppedlimit pauseturn compaction',
+  none: /^(null|none|unspecified|queued|inprogress|incomplete|generating|running|notfinished)$/,
+  stop: /^(stop|stopped|stop(sequence|token|word)|word|endturn|turnend|end|eos|eos(token|found)|stoppedeos|endof(text|turn|sequence|token|message)|eot|eo[tm]id|eom|imend|completed?|completion|done|finish|finished|finalanswer|normal|natural|success|succeeded|ok|toolcalls?|tooluse|functioncalls?|load|unload)$/,
   contentfilter:
-    'contentfilter contentfiltered filtered filter safety recitation blocklist blocked prohibitedcontent spii imagesafety language ' +
-    'imageprohibitedcontent imagerecitation refusal refused sensitive errortoxic guardrail guardrailintervened guardrails ' +
-    'modelarmor moderation other',
+    /filter|safety|recitation|blocklist|blocked|prohibited|^spii$|^language$|refus|sensitive|toxic|guardrail|modelarmor|moderation|^other$/,
   failed:
-    'error failed failure errorlimit insufficientsystemresource networkerror malformedfunctioncall malformedtoolcall ' +
-    'malformedtooluse malformedmodeloutput invalidtoolcall invalidfunctioncall unexpectedtoolcall toomanytoolcalls ' +
-    'missingthoughtsignature malformedresponse cancelled canceled usercancel abort aborted timeout timedout timelimit deadline ' +
-    'serverexit shutdown preempted engineerror internalerror servererror upstreamerror overloaded engineoverloaded ' +
-    'unavailable ratelimit ratelimited interrupted disconnected noimage imageother',
-  /** Some vendors send these in each event before the last. */
-  none: 'null none unspecified queued inprogress incomplete generating running notfinished',
+    /error|fail|insufficient|malformed|invalid|unexpected|toomany|missing|cancel|abort|time(dout|out|limit)|deadline|exit|shutdown|preempt|overload|unavailable|ratelimit|interrupt|disconnect|noimage|imageother/,
+  cut: /max|length|limit|exceed|truncat|budget|contextwindow|numpredict|pauseturn|compaction/,
 }
 type Meaning = keyof typeof reasonsByMeaning
 
-const meaningByReason: ReadonlyMap<string, Meaning> = new Map(
-  Object.entries(reasonsByMeaning).flatMap(([meaning, words]) =>
-    words.split(' ').map((word) => [word, meaning as Meaning] as const),
-  ),
-)
-
-const toPlainReason = (reason: string): string =>
-  reason
+/** What a finish reason means; `unknown` for one that fits nothing. */
+export const readFinishMeaning = (reason: string): Meaning | 'unknown' => {
+  const plain = reason
     .toLowerCase()
-    .replaceAll(/[\s_.-]/g, '')
+    .replaceAll(/[^a-z\d]/g, '')
     .replace(/^(finish|stop)reason/, '')
-
-/** What a finish reason means; `unknown` for one that is not in the table. */
-export const readFinishMeaning = (reason: string): Meaning | 'unknown' =>
-  meaningByReason.get(toPlainReason(reason)) ?? 'unknown'
+  const found = Object.entries(reasonsByMeaning).find(([, pattern]) => pattern.test(plain))
+  return (found?.[0] as Meaning | undefined) ?? 'unknown'
+}
 
 /** The finish reason in a reply; null while it goes on. `true` (as in `done: true`) is `stop`. */
 export const readFinishReason = (value: unknown): string | null => {
