@@ -506,10 +506,11 @@ describe('on the way to a vendor and back', () => {
   })
 
   test('an alias replaces the name of a model as a whole word only', async () => {
-    const message = 'Too many commands; recommanded: one. Model command refused.'
+    const message = "Too many commands; recommanded: one. Model command refused: command's end."
     answerAll(() => ({ status: 400, body: { error: { message, type: 'invalid_request_error' } } }))
     const view = await run()
-    expect(view.error?.message).toContain('Too many commands; recommanded: one. Model big-model refused.')
+    const shown = "Too many commands; recommanded: one. Model big-model refused: big-model's end."
+    expect(view.error?.message).toContain(shown)
   })
 
   test('a placeholder of the usage replaces no counts', async () => {

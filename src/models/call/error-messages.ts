@@ -50,7 +50,7 @@ const reasonsByMeaning: Partial<Record<ErrorMeaning, string>> = {
 }
 
 const joinsBefore = /(?:[\p{Script=Latin}\p{N}_-]|[\p{Script=Latin}\p{N}_][.'’])$/u
-const joinsAfter = /^(?:[\p{Script=Latin}\p{N}_-]|[.:/@'’][\p{Script=Latin}\p{N}_])/u
+const joinsAfter = /^(?:[\p{Script=Latin}\p{N}_-]|(?!['’]s(?!\p{L}))[.:/@'’][\p{Script=Latin}\p{N}_])/u
 
 /** A name as a whole word: `gpt-4` is not in `gpt-4o` or `gpt-4.1`, `m` not in `I'm`, and `command` not in `commands`. */
 const replaceName = (text: string, name: string, alias: string): string => {
@@ -59,7 +59,7 @@ const replaceName = (text: string, name: string, alias: string): string => {
   for (let at = text.indexOf(name); at >= 0 && name !== ''; at = text.indexOf(name, at + name.length)) {
     const end = at + name.length
     const isPart =
-      joinsBefore.test(text.slice(Math.max(0, at - 2), at)) || joinsAfter.test(text.slice(end, end + 2))
+      joinsBefore.test(text.slice(Math.max(0, at - 2), at)) || joinsAfter.test(text.slice(end, end + 3))
     replaced += text.slice(from, at) + (isPart ? name : alias)
     from = end
   }

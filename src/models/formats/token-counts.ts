@@ -16,8 +16,9 @@ const tokenCountNames = Object.keys(noTokenCounts) as (keyof TokenCounts)[]
 
 /** A whole number of tokens; null for any other value, which vendors send when they miscount. */
 const readTokenCount = (value: unknown): number | null => {
-  if (typeof value !== 'number' || !(value >= 0)) return null
-  const count = Math.round(value)
+  const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
+  if (typeof number !== 'number' || !(number >= 0)) return null
+  const count = Math.round(number)
   return Number.isSafeInteger(count) ? count : null
 }
 

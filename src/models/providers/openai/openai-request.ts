@@ -6,21 +6,9 @@ import { type AnswerDraft, exchangeAnswer } from '../answer-exchange.ts'
 import { createHttpRequest } from '../provider-request.ts'
 import type { PostRequest } from './langchain-clients.ts'
 
-/** The same value with all lone surrogates replaced, keys included. */
-const toWellFormedJson = (value: unknown): unknown => {
-  if (typeof value === 'string') return value.toWellFormed()
-  if (Array.isArray(value)) return value.map(toWellFormedJson)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, one]) => [key.toWellFormed(), toWellFormedJson(one)]),
-  )
-}
-
-/** JSON writes a lone surrogate as an escape, which many servers refuse, so it is replaced. */
-const toBody = (body: object): string => {
-  const text = JSON.stringify(body)
-  return text.includes('\\ud') ? JSON.stringify(toWellFormedJson(body)) : text
-}
+/** JSON writes a lone surrogate as an escape, which many servers refuse, so it is replaced; not what follows a backslash. */
+const toBody = (body: object): string =>
+  JSON.stringify(body).replaceAll(/\\ud[0-9a-f]{3}(?<=(?<!\\)(?:\\\\)*.{6})/g, '\ufffd')
 
 /** One request of the protocol. */
 type OpenAIExchange = {
