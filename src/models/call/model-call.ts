@@ -139,8 +139,8 @@ export const startCall = (
     attempts.push({ model: model.name, key_label: key?.label ?? null, code: error.code, message })
     tried.set(toCandidateKey(candidate), one)
     const mayHaveJob = selector.beforeSubmit !== undefined && mayHaveActed(error)
-    const mayNotGoOn = isRequestError(error) && error.code !== 'model_bad_request' && error.retryNow !== true
-    if (mayNotGoOn || mayHaveJob || (hasEmitted && selector.oneShot === true))
+    const isResult = error.code === 'model_content_filtered' && error.retryNow !== true
+    if (isResult || mayHaveJob || (hasEmitted && selector.oneShot === true))
       throw createCallError(one, { attempts: requests, usage: toPlainUsage(usage), place, mayHaveJob })
     return one
   }
@@ -308,10 +308,12 @@ export const startCall = (
           noteFailure(end, down)
           // one other vendor may see the request in another way
           if (refusal !== undefined) break
-          if (isRequestError(end.error)) refusal = end
+          // another model may have a longer context, of the same vendor too
+          if (isRequestError(end.error) && end.error.code !== 'model_context_too_long') refusal = end
         }
       }
-      if (refusal) throw createCallError(refusal, { attempts: requests, usage: toPlainUsage(usage) })
+      const own = refusal && [...tried.values()].find(({ error }) => isRequestError(error))
+      if (own) throw createCallError(own, { attempts: requests, usage: toPlainUsage(usage) })
       const failures = ofRound.map((one) => ({ ...one, isOver: over.has(toCandidateKey(one.candidate)) }))
       const isOver = (skipped: SkippedCandidate): boolean =>
         [...tried].some(

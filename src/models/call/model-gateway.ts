@@ -68,7 +68,7 @@ const isOnlyCandidate = (
 ): boolean =>
   passedOver.every((one) => one.model === model.name && [null, key?.label ?? null].includes(one.key_label))
 
-/** The error of a call without an answer: that of its only candidate, else one that lists all. */
+/** The error of a call without an answer: that of its only candidate, or a prompt too long for all; else one that lists all. */
 const createFinalError = (
   selector: ModelSelector,
   tried: readonly FailedRequest[],
@@ -78,8 +78,12 @@ const createFinalError = (
 ): MasonError => {
   const [first] = tried
   const waitMs = outageMs === null ? undefined : Math.ceil(outageMs)
-  return first !== undefined && tried.length === 1 && isOnlyCandidate(first, passedOver)
-    ? createCallError(first, { ...spent, waitMs })
+  const isOnly = first !== undefined && tried.length === 1 && isOnlyCandidate(first, passedOver)
+  // a model that is away may take it
+  const tooLong = tried.find(({ error }) => error.code === 'model_context_too_long' && outageMs === null)
+  const own = isOnly ? first : tooLong
+  return own
+    ? createCallError(own, { ...spent, waitMs })
     : createNoModelError({
         selector: describeSelector(selector),
         tried,

@@ -53,7 +53,7 @@ const table: readonly Row[] = [
     names:
       /context_length|context_window|exceed_context|context_too_long|string_above_max_length|\b(1261|1039)\b/i,
     words:
-      /maximum context length|context (?:window|size|length)\b.{0,200}exceed|exceed.{0,200}context (?:window|size|length)|prompt is too long|input tokens exceed|range of input length/i,
+      /maximum context length|context (?:window|size|length)\b.{0,200}exceed|exceed.{0,200}context (?:window|size|length)|(?:prompt|input|request|message) is too long|range of input length|reduce the length of|上下文长度|(?:输入|提示词?|请求).{0,12}(?:过长|超长|超过.{0,20}长度)|^(?!.*max_\w*tokens).*(?:\b(?:inputs?|prompts?|tokens?)\b.{0,60}\b(?:exceed|(?:less|fewer|greater|longer|more) than \d)|exceed.{0,60}\d tokens|too many tokens(?! per))/i,
   },
   {
     meaning: 'bad_output',
@@ -69,7 +69,7 @@ const table: readonly Row[] = [
     names:
       /insufficient_?(quota|balance|funds|credits?)|billing|exceeded_current_quota|payment_required|credit_?balance|arrearage|out_of_(credits?|quota)|\b(1113|1008|30001)\b/i,
     words:
-      /insufficient (account )?(balance|credits?|funds|quota)|(balance|credits?|quota) (is |are |has been |have been )?(not enough|insufficient|exhausted|used up|too low|negative|depleted)|(out of|not enough|no|run out of|requires? more) (remaining )?(credits?|balance|funds)\b|exceeded your current quota|plan (and|&) billing|(please |to )recharge|(add|purchase|buy) (more )?(credits?|funds)|top.?up|used all (your |its )?(available )?credits|spending limit|payment (is )?required|in arrears|overdue|unpaid (bill|invoice)|余额不足|欠费|额度(不足|已用尽)/i,
+      /insufficient (account )?(balance|credits?|funds|quota)|(balance|credits?|quota) (is |are |has been |have been )?(not enough|insufficient|exhausted|used up|too low|negative|depleted)|(out of|not enough|not have (?:enough|sufficient)|no|run out of|requires? more) (remaining )?(credits?|balance|funds)\b|trial (?:period )?(?:has )?(?:ended|expired)|reached (?:your|the) .{0,20}(?:usage|spending|billing) limit|exceeded your current quota|plan (and|&) billing|(please |to )recharge|(add|purchase|buy) (more )?(credits?|funds)|top.?up|used all (your |its )?(available )?credits|spending limit|payment (is )?required|in arrears|overdue|unpaid (bill|invoice)|欠费|(余额|余量|额度|资源包).{0,4}(不足|耗尽|用尽|用完)/i,
   },
   {
     meaning: 'bad_key',
@@ -77,7 +77,7 @@ const table: readonly Row[] = [
     names:
       /invalid_?api_?key|api_?key_?(invalid|expired)|authentication_?(error|failed)|invalid_?(authentication|credentials|token)(?![a-z])|unauthenticated|account_?(deactivated|suspended|disabled)|\b1004\b/i,
     words:
-      /(invalid|incorrect|wrong|expired|revoked|missing|unknown).{0,12}api.?key|api.?key.{0,30}(invalid|not valid|expired|incorrect|revoked|disabled|not found|leaked)|invalid (authentication|credentials)|(account|organization|user|workspace)\b.{0,60}(deactivated|suspended|disabled|banned|terminated)|login fail|(令牌|密钥)(无效|已过期|不正确)/i,
+      /(invalid|incorrect|wrong|expired|revoked|missing|unknown).{0,12}api.?key|api.?key.{0,30}(invalid|not valid|expired|incorrect|revoked|disabled|not found|leaked)|invalid (authentication|credentials)|(account|organization|user|workspace)\b.{0,60}(deactivated|suspended|disabled|banned|terminated)|login fail|no (?:auth|authentication) credentials|token (?:is |has )?(?:expired|incorrect)|(令牌|密钥)(无效|已过期|不正确)/i,
   },
   {
     meaning: 'rate_limited',
@@ -93,14 +93,14 @@ const table: readonly Row[] = [
     names:
       /model_?not_?(found|exist|supported|available)|invalid_?model|unknown_?model|no_such_model|\b(1211|20012)\b/i,
     words:
-      /\bmodel\b.{0,120}(does(n't| not) exist|not exist|not found|is not (a valid|supported|available|accessible))|not a valid model|(unknown|no such|unsupported) model|unable to access .{0,30}model|模型不存在|无可用渠道/i,
+      /\bmodel\b.{0,120}(does(n't| not) exist|not exist|not found|is not (a valid|supported|available|accessible|loaded)|(?:been|is) (?:deprecated|sunset|retired|removed|decommissioned)|no longer (?:available|supported))|(?:location|country|region|territory)\b.{0,40}not (?:supported|available|allowed)|not a valid model|(unknown|no such|unsupported) model|unable to access .{0,30}model|模型不存在|无可用渠道/i,
   },
   {
     meaning: 'unavailable',
     statuses: isOneOf(400, 403),
     names: /overloaded|unavailable|server_?error|upstream_?error|internal_?error|bad_response_status/i,
     words:
-      /overloaded|temporarily unavailable|at capacity|model is (currently )?loading|upstream (request )?(error|failed)/i,
+      /overloaded|(?:temporarily|currently) unavailable|at capacity|model is (currently )?loading|upstream (request )?(error|failed)/i,
   },
 ]
 
@@ -119,14 +119,14 @@ export const classifyError = (
   return undefined
 }
 
+const form =
+  /json_?schema|json_?(mode|object)|json\s?(格式|模式)|response[\s_-]?(format|schema|mime)|output_(config|format|schema)|guided_(json|grammar)|["'`.]format\b|(structured|json|constrained|guided).?(output|response|mode|decoding|generation)|grammar|结构化/i
+/** Words that are of the form where they are not of a tool. */
+const schema = /^(?!.*(function|tool)).*\bschemas?\b/is
+
 /** Whether an error is about the form of the answer that was asked for. Only of a request that had one. */
 export const isSchemaRefusal = ({ status, body = '' }: { status?: number; body?: string }): boolean =>
   status !== undefined &&
   [400, 404, 415, 422, 500, 501].includes(status) &&
-  (/json_?schema|json_?(mode|object)|response_?(format|schema|mime)|output_(config|format|schema)|["'`]format["'`]/i.test(
-    body,
-  ) ||
-    /(structured|json|constrained|guided).?(output|response|mode|decoding|generation)|grammar|schema\b.{0,80}(not|un)\s?(be )?(supported|compil|valid|allowed)|(unsupported|invalid|not support\w*).{0,60}schema|结构化/i.test(
-      body,
-    )) &&
+  (form.test(body) || (status < 500 && schema.test(body))) &&
   !/failed_generation|json_validate_failed|tool_use_failed/i.test(body)

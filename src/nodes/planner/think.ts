@@ -102,7 +102,6 @@ const isModelFailure = (error: unknown): error is MasonError =>
   isMasonError(error) &&
   (error.code === 'no_model_available' || error.code.startsWith('model_')) &&
   error.code !== 'model_content_filtered' &&
-  error.code !== 'model_context_too_long' &&
   (error.code !== 'model_bad_request' || (error.detail as { status?: number } | undefined)?.status === 404)
 
 const readUsage = ({ detail }: MasonError): Usage =>

@@ -243,6 +243,12 @@ const kinds: readonly Kind[] = [
           message: 'Access denied, please make sure your account is in good standing.',
         }),
       ],
+      ['a trial', status(400, named('Your free trial has ended. Please upgrade your plan.', 'e'))],
+      [
+        'a limit of use',
+        status(400, named('You have reached your monthly usage limit for this API key.', 'e')),
+      ],
+      ['Tencent', status(400, named('资源包余量不足，请购买', 'e'))],
     ],
   },
   {
@@ -283,6 +289,8 @@ const kinds: readonly Kind[] = [
           base_resp: { status_code: 1004, status_msg: 'login fail: Please carry the API secret key' },
         }),
       ],
+      ['OpenRouter, as 400', status(400, named('No auth credentials found', 'e'))],
+      ['new-api, as 400', status(400, named('Token expired or incorrect', 'e'))],
     ],
   },
   {
@@ -290,6 +298,8 @@ const kinds: readonly Kind[] = [
     ...next,
     answers: [
       ['404', status(404)],
+      ['405', status(405)],
+      ['410', status(410, named('The model has been sunset', 'e'))],
       [
         'DeepSeek, as 400',
         status(400, named('Model Not Exist', 'invalid_request_error', 'invalid_request_error')),
@@ -299,6 +309,9 @@ const kinds: readonly Kind[] = [
         status(400, { error: { message: 'm1 is not a valid model ID', code: 400 }, user_id: 'u' }),
       ],
       ['Zhipu, as 400', status(400, { error: { code: '1211', message: '模型不存在，请检查模型代码。' } })],
+      ['deprecated, as 400', status(400, named('The model `m1` has been deprecated', 'e'))],
+      ['a region', status(400, named('User location is not supported for the API use.', 'e'))],
+      ['451', status(451)],
     ],
   },
   {
@@ -348,6 +361,12 @@ const kinds: readonly Kind[] = [
         }),
       ],
       ['a Chinese gateway', refusedSchema(422, { code: 20015, message: '该模型不支持结构化输出' })],
+      ['another one', refusedSchema(400, { error: { message: '不支持json格式输出' } })],
+      ['spaces', refusedSchema(400, named('Only response format of type text is supported', 'e'))],
+      ['vLLM', refusedSchema(400, { message: 'guided_json is not supported by this backend' })],
+      ['a keyword', refusedSchema(400, named("The 'anyOf' keyword isn't permitted in schemas", 'e'))],
+      ['a limit', refusedSchema(400, named('JSON Schema depth exceeds 5 levels', 'e'))],
+      ['Ollama', refusedSchema(400, { error: 'json: field ChatRequest.format must be a string' })],
     ],
   },
 ]
@@ -410,6 +429,49 @@ const others: readonly Kind[] = [
       ],
       ['as 400', status(400, '<html><body><h1>400 Bad Request</h1></body></html>')],
       ['as 500', status(500, '<html><body>Application error</body></html>')],
+    ],
+  },
+  {
+    kind: 'too long a prompt',
+    ...next,
+    answers: [
+      [
+        'Gemini',
+        status(
+          400,
+          named(
+            'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
+            'e',
+          ),
+        ),
+      ],
+      ['Bedrock', status(400, named('Input is too long for requested model.', 'e'))],
+      ['TGI', status(422, named('`inputs` must have less than 4096 tokens. Given: 5000', 'e'))],
+      ['Groq', status(400, named('Please reduce the length of the messages or completion.', 'e'))],
+      ['a Chinese vendor', status(400, named('输入长度超过模型最大上下文长度限制', 'e'))],
+      ['OpenAI', status(400, named('too long', 'invalid_request_error', 'context_length_exceeded'))],
+      [
+        'Anthropic',
+        status(400, {
+          type: 'error',
+          error: {
+            type: 'invalid_request_error',
+            message: 'prompt is too long: 210000 tokens > 200000 maximum',
+          },
+        }),
+      ],
+      [
+        'a proxy, as 413',
+        status(413, '<html><head><title>413 Request Entity Too Large</title></head></html>'),
+      ],
+      [
+        'vLLM, as an event',
+        event({
+          object: 'error',
+          message: 'Input is longer than the context window: 9000 exceeds 8192',
+          code: 400,
+        }),
+      ],
     ],
   },
   {
@@ -544,6 +606,78 @@ describe('the error that a business sees', () => {
       const { error } = await failureOfM1(status(429, body))
       expect(error.detail).toMatchObject({ retry_after_ms: ms })
     }
+  })
+
+  test.each([
+    [
+      'headers of limits, the one that is used up',
+      {
+        'x-ratelimit-reset-requests': '1s',
+        'x-ratelimit-remaining-requests': '9',
+        'x-ratelimit-reset-tokens': '6m0s',
+        'x-ratelimit-remaining-tokens': '0',
+      },
+      undefined,
+      360_000,
+    ],
+    [
+      'headers of limits, none of them known to be',
+      { 'x-ratelimit-reset-requests': '250ms', 'x-ratelimit-reset-tokens': '2s' },
+      undefined,
+      250,
+    ],
+    [
+      'a header in milliseconds, before all else',
+      { 'retry-after-ms': '1500', 'retry-after': '9', 'x-ratelimit-reset': '60' },
+      { retry_after: 30 },
+      1500,
+    ],
+    ['a header with a unit', { 'retry-after': '20s' }, undefined, 20_000],
+    [
+      'a body, before the limits',
+      { 'x-ratelimit-reset-tokens': '6m0s' },
+      { error: { details: [{ retryDelay: '37s' }] } },
+      37_000,
+    ],
+    ['words of a body', {}, { error: 'Try again in 1 minute and 20 seconds' }, 80_000],
+    ['other words', {}, { error: '请等待 30 秒' }, 30_000],
+  ] as const)('has the wait of %s', async (_, headers, body, ms) => {
+    const { error } = await failureOfM1(status(429, body, headers))
+    expect(error.detail).toMatchObject({ retry_after_ms: ms })
+  })
+
+  test('has the wait until a time that a vendor names', async () => {
+    for (const [headers, body] of [
+      [{ 'retry-after': 'TIME' }],
+      [{ 'anthropic-ratelimit-tokens-reset': 'TIME', 'anthropic-ratelimit-tokens-remaining': '0' }],
+      [{}, { error: { message: 'busy', metadata: { headers: { 'X-RateLimit-Reset': 'TIME' } } } }],
+      [{}, { error: 'Your limit resets at TIME.' }],
+    ] as const) {
+      // whole seconds, and the clock goes on
+      const at = new Date(Math.ceil(Date.now() / 1000) * 1000 + 3_600_000)
+      const named = 'retry-after' in headers ? at.toUTCString() : at.toISOString()
+      const fill = (value: unknown) => value && JSON.parse(JSON.stringify(value).replace('TIME', named))
+      const { error } = await failureOfM1(status(429, fill(body), fill(headers)))
+      const { retry_after_ms = 0 } = error.detail as { retry_after_ms?: number }
+      expect(retry_after_ms).toBeGreaterThan(3_500_000)
+      expect(retry_after_ms).toBeLessThanOrEqual(3_601_000)
+    }
+  })
+
+  test('has no wait of a limit where the error is another one: vendors send limits with each reply', async () => {
+    const headers = { 'x-ratelimit-reset-tokens': '6m0s', 'x-ratelimit-remaining-tokens': '0' }
+    const { error } = await failureOfM1(status(500, undefined, headers))
+    expect(error.detail).not.toHaveProperty('retry_after_ms')
+  })
+
+  test('is that of too long a prompt, where all models refuse it, each asked once', async () => {
+    const route = openRoute(twoModels(server.baseUrl, 'shared'))
+    server.script(({ body }) => ({
+      failure: { status: 400, body: named(`no ${String(body.model)}`, 'e', 'context_length_exceeded') },
+    }))
+    const error = await failureOf(callWith(route, { role: 'planner' }))
+    expect(error).toMatchObject({ code: 'model_context_too_long', detail: { attempts: 2 } })
+    expect(error.message).toContain('answered 400: no m1')
   })
 
   test('is its own 400, where the other vendor refuses the request too', async () => {
