@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { openDeadline } from '../../src/state/deadline.ts'
-import { startFakeModel } from '../../test/support/fake-model/fake-model.ts'
+import { type FakeModel, startFakeModel } from '../../test/support/fake-model/fake-model.ts'
 import { openOwnServers, serversMissing } from '../../test/support/processes.ts'
 import { fakeModels, openTestRuntime } from '../../test/support/test-runtime.ts'
 import { startChild } from '../child.ts'
@@ -125,7 +125,8 @@ export const meetBadModels = async (
   if (reported - counted > mayBeMissed) failures.push(`${reported} tokens were reported, ${counted} counted`)
   if (unlucky > Math.max(6, runs * mayBeUnlucky))
     failures.push(`${unlucky} runs failed without a failure of the model`)
-  const connections = await connectionsLeft(() => model.connections(), signal)
+  const asked = model.requests().length
+  const connections = await connectionsLeft(model, signal)
   if (connections > 0) failures.push(`${connections} connections to the model are still open`)
   const errors = worker.value.messages.filter((message) => message.event === 'error')
   failures.push(...errors.map(({ text }) => `the worker logged an error: ${text}`))
@@ -135,6 +136,7 @@ export const meetBadModels = async (
   return {
     figures: {
       'model calls': model.requests().length,
+      'of them after the runs': model.requests().length - asked,
       'of them with a fault': [...requests.values()].flat().filter(({ failure }) => failure !== null).length,
       runs,
       ...Object.fromEntries([...codes].sort().map(([name, count]) => [`runs ${name}`, count])),
@@ -154,12 +156,18 @@ export const meetBadModels = async (
 
 const megabytes = (bytes: number): number => Math.round(bytes / 2 ** 20)
 
-/** Idle ones are kept for some seconds by the client; what is left after half a minute is a leak. */
-const connectionsLeft = async (count: () => Promise<number>, signal: AbortSignal): Promise<number> => {
-  const until = performance.now() + 30_000
+/**
+ * Idle ones are kept for some seconds by the client, and learning asks after the runs: what is left half a minute after the
+ * last request is a leak.
+ */
+const connectionsLeft = async (
+  model: Pick<FakeModel, 'connections' | 'requests'>,
+  signal: AbortSignal,
+): Promise<number> => {
   for (;;) {
-    const left = await count()
-    if (left === 0 || performance.now() > until) return left
+    const left = await model.connections()
+    const lastAtMs = model.requests().at(-1)?.atMs ?? 0
+    if (left === 0 || performance.now() > lastAtMs + 30_000) return left
     await pause(200, undefined, { signal })
   }
 }

@@ -23,7 +23,8 @@ export const badModels: readonly BadModel[] = [
   named('cut', 'model_unavailable'),
   named('cut_after_usage', 'model_unavailable'),
   named('reset', 'model_unavailable'),
-  named('garbage', 'model_bad_reply'),
+  // a page is of a gateway: the run waits for the model behind it
+  named('garbage', 'model_unavailable'),
   named('garbage_sse', 'model_bad_reply'),
   named('no_choices', 'model_bad_reply'),
   named('end_without_finish', 'model_unavailable'),
