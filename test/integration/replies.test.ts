@@ -217,6 +217,28 @@ describe('calls', () => {
       ),
     ],
     [
+      'indexes that are texts',
+      stream(
+        chunk({
+          tool_calls: ['0', '1'].map((index) => ({ ...call('calculate', '', { id: index }), index })),
+        }),
+        chunk({ tool_calls: [{ index: '0', function: { arguments: sum('1+1') } }] }),
+        chunk({ tool_calls: [{ index: '1', function: { arguments: sum('2+3') } }] }),
+        chunk({}, 'tool_calls'),
+      ),
+    ],
+    [
+      'ids and no indexes',
+      stream(
+        chunk({
+          tool_calls: ['a', 'b'].map((id) => ({ id, function: { name: 'calculate', arguments: '' } })),
+        }),
+        chunk({ tool_calls: [{ id: 'a', function: { arguments: sum('1+1') } }] }),
+        chunk({ tool_calls: [{ id: 'b', function: { arguments: sum('2+3') } }] }),
+        chunk({}, 'tool_calls'),
+      ),
+    ],
+    [
       'empty arguments that the real ones follow',
       stream(
         chunk({ tool_calls: [call('calculate', '{}', { id: 'a' })] }),

@@ -1,6 +1,7 @@
 import { readReply } from '../../dialogue/reply.ts'
 import { type DialoguePart, writeDialogue } from '../../dialogue/write.ts'
 import type { ModelMessage } from '../../state/ports/model-messages.ts'
+import { parseExactJson } from '../../state/text/exact-json.ts'
 import type { OfflineReply, OfflineRequest } from './request.ts'
 
 /** The same decisions, written in the language of the dialogue. */
@@ -46,7 +47,7 @@ const toNativeMessages = (messages: readonly ModelMessage<string>[]): ModelMessa
 /** JSON as it was before it was written into a call. */
 const toPlainJson = (body: string): string => {
   try {
-    return JSON.stringify(JSON.parse(body))
+    return JSON.stringify(parseExactJson(body))
   } catch {
     return body
   }

@@ -156,9 +156,10 @@ export const createToolCallCollector = (usedIds: Iterable<string>, count: Length
     byKey.set(key, draft)
     return draft
   }
-  /** A chunk without index belongs to the last call. Two chunks of one list that have names are two calls. */
+  /** A chunk without index belongs to the call with its id, else to the last one. Two chunks of one list that have names are two calls. */
   const find = (chunk: ToolCallChunk, named: ReadonlySet<ToolCallDraft>): ToolCallDraft => {
-    const current = chunk.index === null ? drafts.at(-1) : byKey.get(chunk.index)
+    const own = drafts.findLast(({ id }) => id !== '' && id === chunk.id)
+    const current = chunk.index === null ? (own ?? drafts.at(-1)) : byKey.get(chunk.index)
     const isNew = current && ((chunk.name !== '' && named.has(current)) || beginsCall(current, chunk))
     return current && !isNew ? current : open(chunk.index ?? drafts.length)
   }

@@ -52,11 +52,11 @@ const toErrorCode = (status: number): ModelErrorCode => {
   if (status === 403 || status === 451) return 'model_unauthorized'
   if (status === 408) return 'model_timeout'
   if (status === 413) return 'model_context_too_long'
-  return status === 409 || status === 425 || status >= 500 ? 'model_unavailable' : 'model_bad_request'
+  return isRetryable(status) ? 'model_unavailable' : 'model_bad_request'
 }
 
-const isRetryable = (status: number): boolean =>
-  status === 408 || status === 409 || status === 425 || status >= 500
+/** 424: the model failed behind its server. */
+const isRetryable = (status: number): boolean => [408, 409, 424, 425].includes(status) || status >= 500
 
 const findStatusRemedy = (status: number): string | undefined => {
   if (status >= 300 && status < 400) return 'put the address it redirects to into OPENAI_BASE_URL'
@@ -79,15 +79,15 @@ const retried: ReadonlySet<ErrorMeaning> = new Set(['bad_output', 'rate_limited'
 const statusMeanings: Readonly<Record<number, ErrorMeaning>> = {
   401: 'bad_key',
   402: 'no_balance',
-  404: 'unknown_model',
-  405: 'unknown_model',
-  410: 'unknown_model',
   429: 'rate_limited',
 }
 
+/** Statuses of the request; others below 500, such as 302, 404 or 410, say that the model is not at this address. */
+const ofRequest = new Set([400, 403, 408, 409, 413, 414, 415, 422, 424, 425, 431, 451])
+
 /** Statuses of pages that say enough by themselves. */
 const isPlainStatus = (status: number): boolean =>
-  status < 400 || status === 413 || statusMeanings[status] !== undefined
+  status < 400 || status === 404 || status === 413 || statusMeanings[status] !== undefined
 
 /** What an error means, by its codes, its words and then its status; and what is known of it. */
 const readMeaning = (upstream: UpstreamError, status: number | undefined, waitMs: number | undefined) => {
@@ -97,7 +97,9 @@ const readMeaning = (upstream: UpstreamError, status: number | undefined, waitMs
     known?.meaning === 'no_balance' && known.words !== undefined && waitMs !== undefined && status !== 402
   if (isLimit) return { meaning: 'rate_limited' as const }
   if (known) return known
-  const meaning = status === undefined ? undefined : statusMeanings[status]
+  if (status === undefined) return undefined
+  const isElsewhere = status < 500 && !ofRequest.has(status)
+  const meaning = statusMeanings[status] ?? (isElsewhere ? 'unknown_model' : undefined)
   return meaning && { meaning }
 }
 

@@ -71,6 +71,7 @@ const kinds: readonly Kind[] = [
     answers: [
       ['plain', status(500)],
       ['words alone', status(500, 'Internal Server Error')],
+      ['TGI, as 424', status(424, { error: 'Request failed during generation', error_type: 'generation' })],
       [
         'Anthropic, as an event',
         event({ type: 'error', error: { type: 'api_error', message: 'Internal server error' } }),
@@ -299,6 +300,8 @@ const kinds: readonly Kind[] = [
     answers: [
       ['404', status(404)],
       ['405', status(405)],
+      ['a redirect', status(302, '', { location: '/login' })],
+      ['421', status(421)],
       ['410', status(410, named('The model has been sunset', 'e'))],
       [
         'DeepSeek, as 400',

@@ -36,9 +36,11 @@ const readList = (value: unknown, place: string): readonly unknown[] => {
 /** A text, else null. */
 const readOptionalText = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
-/** A whole number from 0 on, else null. */
-const readIndex = (value: unknown): number | null =>
-  typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : null
+/** A whole number from 0 on, also as a text; else null. */
+const readIndex = (value: unknown): number | null => {
+  const index = typeof value === 'string' && value !== '' ? Number(value) : value
+  return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? index : null
+}
 
 /** The message of a chunk. */
 export type MessageChunk = { text: string; reasoning: string; toolCalls: readonly ToolCallChunk[] }
