@@ -29,6 +29,9 @@ const findTag = (text: string, wanted: readonly string[] = tags): { at: number; 
   return null
 }
 
+/** How many tags are judged, and by how much of the text around them: more would take too long. */
+const limits = { tags: 50, before: 65_536, after: 1000 }
+
 /** Whether a tag within a text begins or ends thoughts: one in code, in quotes or in a sentence is part of the text. */
 const isMark = (before: string, after: string): boolean => {
   const isInCode = before.split('```').length % 2 === 0 || (before.split('\n').at(-1) ?? '').includes('`')
@@ -54,6 +57,7 @@ const openSplit = (canRestart: boolean): Split => {
   let thoughts = ''
   /** The text so far, while a closing tag alone may still end it; within a block, that of the block. */
   let before: string | null = canRestart ? '' : null
+  let judged = 0
   /** Text of earlier chunks would have to be taken back. */
   let isSent = false
   let delta: ResultDelta = { text: '', reasoning: '' }
@@ -73,20 +77,27 @@ const openSplit = (canRestart: boolean): Split => {
   const close = (length: number): void => {
     held = held.slice(length)
     hasThoughts = true
+    judged += 1
     depth = Math.max(0, depth - 1)
     before = canRestart || depth > 0 ? '' : null
-    mode = 'start'
+    mode = judged > limits.tags ? 'text' : 'start'
   }
-  /** Whether what follows the tag at the beginning of `held`, and says if it is a mark, has yet to come. */
-  const waits = (tag: string, isEnd: boolean): boolean => !isEnd && /^[^\S\n]*$/.test(held.slice(tag.length))
+  /** Whether the tag at the beginning of `held` is a mark; null: what says so has yet to come. */
+  const judge = (tag: string, isEnd: boolean): boolean | null => {
+    const after = held.slice(tag.length, limits.after)
+    if (!isEnd && held.length < limits.after && /^[^\S\n]*$/.test(after)) return null
+    judged += 1
+    return judged <= limits.tags && isMark((before ?? '').slice(-limits.before), after)
+  }
 
   /** Each step takes what it can of `held`; false: more has to come. */
   const steps = {
     start: (isEnd: boolean): boolean => {
       const rest = held.trimStart()
       const found = tags.find((tag) => rest.slice(0, tag.length).toLowerCase() === tag)
-      if (!found && !isEnd && tags.some((tag) => tag.startsWith(rest.toLowerCase()))) return false
       if (found || hasThoughts) held = rest
+      const isOpen = held.length < limits.after && tags.some((tag) => tag.startsWith(rest.toLowerCase()))
+      if (!found && !isEnd && isOpen) return false
       if (!found) mode = 'text'
       else if (closings.includes(found)) close(found.length)
       else {
@@ -101,13 +112,17 @@ const openSplit = (canRestart: boolean): Split => {
     inside: (isEnd: boolean): boolean => {
       const found = findTag(held, own)
       pass(found?.at ?? held.length - (isEnd ? 0 : countOpen(held)))
-      if (!found || waits(found.tag, isEnd)) return false
+      if (!found) return false
       const { length } = found.tag
-      if (found.tag === own[1]) close(length)
+      const isClose = found.tag === own.at(-1)
+      const isNested = !isClose && judge(found.tag, isEnd)
+      if (isNested === null) return false
+      if (isClose) close(length)
       // one at the very beginning is the model's, behind that of its template
-      else if (before?.trim() === '') held = held.slice(length)
+      else if (before === '' || (isNested && before?.trim() === '')) held = held.slice(length)
       else {
-        if (isMark(before ?? '', held.slice(length))) depth += 1
+        if (isNested) depth += 1
+        if (judged > limits.tags) own = own.slice(-1)
         pass(length)
       }
       return true
@@ -115,10 +130,10 @@ const openSplit = (canRestart: boolean): Split => {
     text: (isEnd: boolean): boolean => {
       const found = before === null ? null : findTag(held)
       pass(found?.at ?? held.length - (isEnd || before === null ? 0 : countOpen(held)))
-      if (!found || before === null || waits(found.tag, isEnd)) return false
+      const isOurs = found && judge(found.tag, isEnd)
+      if (!found || before === null || isOurs === null) return false
       const { length } = found.tag
-      const isOurs = isMark(before, held.slice(length))
-      if (openings.includes(found.tag)) {
+      if (openings.includes(found.tag) || judged > limits.tags) {
         if (isOurs && depth > 0) depth += 1
         else {
           if (isKept()) delta.text += before

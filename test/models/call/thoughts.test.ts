@@ -84,4 +84,20 @@ describe('thoughts', () => {
       { numRuns: 3000 },
     )
   })
+
+  test.each([['a "</think>" '], ['```</think>'], ['a</think>'], ['<think>a</think>'], ['a\n<think>']])(
+    'are split at 50 tags at most, so that many cost no time: %j',
+    (part) => {
+      const text = part.repeat(1000)
+      for (const start of ['', '<think>']) {
+        const { heard, result } = read(
+          Array(1000)
+            .fill(part)
+            .with(0, start + part),
+        )
+        expect(heard).toEqual(read([start + text]).heard)
+        expect(result.text.length + result.reasoning.length).toBeGreaterThan(text.length * 0.4)
+      }
+    },
+  )
 })
