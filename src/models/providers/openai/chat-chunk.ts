@@ -101,9 +101,9 @@ const readMessage = (message: JsonFields, place: string): MessageChunk => ({
     readOptionalText(message.reasoning_content) ??
     readOptionalText(message.reasoning) ??
     readThinking(message.content),
-  toolCalls: readList(message.tool_calls, `${place}/tool_calls`).map((call, at) =>
-    readToolCall(call, `${place}/tool_calls/${at}`),
-  ),
+  toolCalls: [message.tool_calls ?? []]
+    .flat()
+    .map((call, at) => readToolCall(call, `${place}/tool_calls/${at}`)),
 })
 
 const isEmptyMessage = ({ text, reasoning, toolCalls }: MessageChunk): boolean =>
