@@ -85,3 +85,14 @@ test('a run goes on with the native model of its route when the one that writes 
   const sentToWriter = JSON.stringify(written.requests('planner').map(({ body }) => body.messages))
   expect(sentToWriter).not.toContain('of the caller')
 })
+
+test('a prompt that is too long for the model that writes is asked of the native one', async () => {
+  await using written = await startFakeModel()
+  await using native = await startFakeModel()
+  written.script({ planner: [{ failure: { status: 413 } }] })
+  native.script({ planner: [{ text: 'Seen.' }] })
+  const memory = memoryRun({ prompt: 'What now?' })
+  await workOn(await graphWith([]), memory, { models: openRoute(written, native) })
+  expect(memory.ended?.result.answer).toBe('Seen.')
+  expect([written, native].map((one) => one.requests('planner').length)).toEqual([1, 1])
+})
