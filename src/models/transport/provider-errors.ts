@@ -55,8 +55,8 @@ const toErrorCode = (status: number): ModelErrorCode => {
   return isRetryable(status) ? 'model_unavailable' : 'model_bad_request'
 }
 
-/** 424: the model failed behind its server. */
-const isRetryable = (status: number): boolean => [408, 409, 424, 425].includes(status) || status >= 500
+/** 424: the model failed behind its server; 499: a gateway lost it. */
+const isRetryable = (status: number): boolean => [408, 409, 424, 425, 499].includes(status) || status >= 500
 
 const findStatusRemedy = (status: number): string | undefined => {
   if (status >= 300 && status < 400) return 'put the address it redirects to into OPENAI_BASE_URL'
@@ -82,8 +82,8 @@ const statusMeanings: Readonly<Record<number, ErrorMeaning>> = {
   429: 'rate_limited',
 }
 
-/** Statuses of the request; others below 500, such as 302, 404 or 410, say that the model is not at this address. */
-const ofRequest = new Set([400, 403, 408, 409, 413, 414, 415, 422, 424, 425, 431, 451])
+/** Statuses of the request; others that are final, such as 302, 404 or 410, say that the model is not at this address. */
+const ofRequest = new Set([400, 403, 413, 414, 415, 422, 431, 451])
 
 /** Statuses of pages that say enough by themselves. */
 const isPlainStatus = (status: number): boolean =>
@@ -98,7 +98,7 @@ const readMeaning = (upstream: UpstreamError, status: number | undefined, waitMs
   if (isLimit) return { meaning: 'rate_limited' as const }
   if (known) return known
   if (status === undefined) return undefined
-  const isElsewhere = status < 500 && !ofRequest.has(status)
+  const isElsewhere = !isRetryable(status) && !ofRequest.has(status)
   const meaning = statusMeanings[status] ?? (isElsewhere ? 'unknown_model' : undefined)
   return meaning && { meaning }
 }
