@@ -12,7 +12,7 @@ export const parseJsonOrText = (text: string): unknown => {
 }
 
 /** Whether a text is JSON. */
-export const isJson = (text: string): boolean => {
+export const isJsonText = (text: string): boolean => {
   try {
     JSON.parse(text)
     return true

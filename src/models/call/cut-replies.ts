@@ -1,4 +1,4 @@
-import { isJson } from '../../infra/lib/json-text.ts'
+import { isJsonText } from '../../infra/lib/json-text.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { ModelGateway, ModelResponse, ModelSelector } from '../ports/call-ports.ts'
@@ -87,7 +87,7 @@ export const askUncut = async (
   const { text, finish, tool_calls, reasoning } = first.result
   const isJsonReply = request.schema !== null
   const isTold = tool_calls.length > 0 || request.end?.continues(text) === false
-  if (finish !== 'length' || isTold || (isJsonReply && isJson(text))) return first
+  if (finish !== 'length' || isTold || (isJsonReply && isJsonText(text))) return first
 
   const entry = registry.view.models.get(first.model)
   // a format sends the limit of its model by itself
@@ -110,7 +110,7 @@ export const askUncut = async (
   if (isJsonReply) {
     const messages = [...request.messages, { role: 'user' as const, content: shorterNote }]
     const second = await again({ ...request, messages, parameters: full })
-    if (second && (second.result.finish !== 'length' || isJson(second.result.text))) return second
+    if (second && (second.result.finish !== 'length' || isJsonText(second.result.text))) return second
     throw new MasonError('model_bad_reply', 'the JSON of the model was cut at its output limit, twice', {
       remedy: 'raise max_output of the model, or ask for less',
       detail: { usage: toPlainUsage((second ?? first).usage) },

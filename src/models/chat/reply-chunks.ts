@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isJson } from '../../infra/lib/json-text.ts'
+import { isJsonText } from '../../infra/lib/json-text.ts'
 import type { ToolCallRequest } from '../../state/ports/model-messages.ts'
 import type { ResultDelta } from '../ports/model-ports.ts'
 import { ReplyLimitError } from '../ports/unreadable-response.ts'
@@ -121,7 +121,7 @@ export type ToolCallCollector = {
 }
 
 /** Whether these arguments are whole: what follows them is not part of them. */
-const isWholeObject = (text: string): boolean => text.trimEnd().endsWith('}') && isJson(text)
+const isWholeObject = (text: string): boolean => text.trimEnd().endsWith('}') && isJsonText(text)
 
 /** Whether a server sends a whole call once more. */
 const isRepeated = (current: ToolCallDraft, { id, name, arguments: text }: ToolCallChunk): boolean =>

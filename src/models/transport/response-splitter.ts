@@ -1,5 +1,5 @@
 import { createParser } from 'eventsource-parser'
-import { isJson } from '../../infra/lib/json-text.ts'
+import { isJsonText } from '../../infra/lib/json-text.ts'
 import type { ExchangeControl } from './exchange-control.ts'
 import { maxBlockingLength } from './json-parser.ts'
 import { createBadReplyError } from './provider-errors.ts'
@@ -21,7 +21,7 @@ export type ResponseSplitOptions = {
 
 /** Whether a line is JSON of its own. A long one is judged by its ends, as parsing it would block the process. */
 const isWholeLine = (text: string): boolean =>
-  text.length > maxBlockingLength ? text.endsWith(text.startsWith('{') ? '}' : ']') : isJson(text)
+  text.length > maxBlockingLength ? text.endsWith(text.startsWith('{') ? '}' : ']') : isJsonText(text)
 
 const splitEvents = ({ exchange, maxEvent }: ResponseSplitOptions): ResponseSplitter => {
   let ready: string[] = []
