@@ -189,6 +189,8 @@ test('a call with no candidate left fails with one error that lists each candida
       .candidates?.map(({ why }) => why)
       .join(),
   ).toMatch(/disabled by the vendor.*cooling/)
+  // what is written later would be of the next test
+  await until('it is entered', async () => (await healthOf('s1'))?.state === 'cooling')
 })
 
 test('a failure after the first token gives a node a new attempt, and the OpenAI-compatible endpoint an end', async () => {
