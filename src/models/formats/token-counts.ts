@@ -16,9 +16,8 @@ const tokenCountNames = Object.keys(noTokenCounts) as (keyof TokenCounts)[]
 
 /** A whole number of tokens; null for any other value, which vendors send when they miscount. */
 const readTokenCount = (value: unknown): number | null => {
-  const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
-  if (typeof number !== 'number' || !(number >= 0)) return null
-  const count = Math.round(number)
+  if (typeof value !== 'number' || !(value >= 0)) return null
+  const count = Math.round(value)
   return Number.isSafeInteger(count) ? count : null
 }
 

@@ -15,18 +15,22 @@ const duration = String.raw`(?:${amount}[\s,钟]{0,3}(?:and\s)?){1,5}`
 const time = String.raw`\d{4}-\d\d-\d\dT[\d:.]{5,20}(?:Z|[+-]\d\d:?\d\d)`
 const isDuration = new RegExp(String.raw`^\s*${duration}$`, 'i')
 /** The words around a wait. */
+const before = 'try(?:ing)? again|retry(?:ing)?|wait(?:ing)?|resets?|available|back'
 const phrases = [
-  String.raw`(?:try(?:ing)? again|retry(?:ing)?|wait(?:ing)?|resets?|available|back)\b[^.;\d]{0,40}(${duration}|${time})`,
-  `(${duration})[之以]?后`,
-  String.raw`等待?\s{0,3}(${duration})`,
-].map((phrase) => new RegExp(phrase, 'i'))
+  new RegExp(String.raw`(?:${before})\b[^.;\d]{0,40}(${duration}|${time})`, 'i'),
+  new RegExp(`(${duration})[之以]?后`, 'i'),
+  new RegExp(String.raw`等待?\s{0,3}(${duration})`, 'i'),
+]
 
 /** "1h2m3.5s", "20 seconds", "350ms". */
 const parseDurationMs = (text: string): number =>
-  [...text.matchAll(/([\d.]+)\s*([^\d\s,]+)/g)].reduce((sum, [, number, name = '']) => {
-    const [, ms = 0] = units.find(([pattern]) => pattern.test(name)) ?? []
-    return sum + Number(number) * ms
-  }, 0)
+  [...text.matchAll(/(\d{1,15}(?:\.\d{1,9})?)\s{0,3}([^\d\s,]{1,12})/g)].reduce(
+    (sum, [, number, name = '']) => {
+      const [, ms = 0] = units.find(([pattern]) => pattern.test(name)) ?? []
+      return sum + Number(number) * ms
+    },
+    0,
+  )
 
 /** A time of the past is no wait. A number is an amount of `unitMs`, or seconds or milliseconds since 1970. */
 const toWaitMs = (value: unknown, unitMs: number, nowMs: number): number | undefined => {

@@ -130,14 +130,6 @@ describe('a stream', () => {
     expect(new Set(tool_calls.map(({ id }) => id)).size).toBe(2)
   })
 
-  it('may count its tokens as texts', async () => {
-    const pieces = [...good.slice(0, 2), event({ end: 'stop', tokens: { in: '7', out: '2' } })]
-    expect(resultOf(await calling({ pieces })).usage).toMatchObject({
-      prompt_tokens: 7,
-      completion_tokens: 2,
-    })
-  })
-
   it('may hold NUL, and a pair of surrogates split over two events', async () => {
     const pieces = [
       'data: {"say":"a\\u0000\\ud83c"}\n\n',
