@@ -114,21 +114,22 @@ test.runIf(process.env.MASON_TEST_BACKEND === 'served')(
     await buyer.answer(await buyer.untilQuestion(run.id, 'one-time-code'), '123')
     expect(await buyer.end(run.id)).toMatchObject({ status: 'completed' })
     const { statements } = counting.take()
-  expect(Object.fromEntries(names.map(([name]) => [name, statements[name]]))).toEqual({
-    'an action': 33,
-    // three questions, the consent, the order, the code and its order
-    'a park': 7,
-    'a visit after the first': 7,
-    'a wait': 6,
-    'an order': 2,
-    'a message of the run': 6,
-    'an answer of the user': 9,
-    'an agent': 7,
-    'the keys of an offer': 2,
-  })
-  // processor and merchant read the card of whom they call before each message
-  expect(requests()).toEqual({ merchant: 4, wallet: 8, processor: 4 })
-  // the third is the executor's, once for all that it sends
-  const { events } = await buyer.trail(consent_request?.payment_id ?? '')
-  expect(JSON.stringify(events).match(/signature of the merchant over the cart/g)).toHaveLength(1)
-})
+    expect(Object.fromEntries(names.map(([name]) => [name, statements[name]]))).toEqual({
+      'an action': 33,
+      // three questions, the consent, the order, the code and its order
+      'a park': 7,
+      'a visit after the first': 7,
+      'a wait': 6,
+      'an order': 2,
+      'a message of the run': 6,
+      'an answer of the user': 9,
+      'an agent': 7,
+      'the keys of an offer': 2,
+    })
+    // processor and merchant read the card of whom they call before each message
+    expect(requests()).toEqual({ merchant: 4, wallet: 8, processor: 4 })
+    // the third is the executor's, once for all that it sends
+    const { events } = await buyer.trail(consent_request?.payment_id ?? '')
+    expect(JSON.stringify(events).match(/signature of the merchant over the cart/g)).toHaveLength(1)
+  },
+)
