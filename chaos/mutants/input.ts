@@ -36,10 +36,19 @@ export const inputMutants: readonly Mutant[] = [
   {
     name: 'a null of A2A is an absent member',
     file: 'src/features/a2a/server/rpc.ts',
-    edits: [{ from: 'params: dropNulls(params)', to: 'params' }],
+    edits: [{ from: 'params: omitNullMembers(params)', to: 'params' }],
     why: 'messages of clients in Python are refused',
     caughtBy: testsOf('test/integration/a2a.test.ts')(
       "nulls of protocol '0.3' by 'JSONRPC' are absent members, as clients in Python send them",
+    ),
+  },
+  {
+    name: 'an id of the network is one that the database stores',
+    file: 'src/features/payments/providers/agent.ts',
+    edits: [{ from: 'named !== null && isReference(named) ? named : null', to: 'named' }],
+    why: 'a payment that took the money stays open',
+    caughtBy: testsOf('test/integration/agent-payments.test.ts')(
+      'what agents wrote that the database cannot read keeps no payment of AP2 0.1 open',
     ),
   },
   {

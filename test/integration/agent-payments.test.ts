@@ -266,8 +266,9 @@ describe('a merchant that', () => {
     pay,
   }) => {
     const receipt = { payment_status: { failure_message: 'Challenge response incorrect.' } }
-    const refuse = (says: string) => (answer: Answer) =>
-      ({ ...answer, state: 'rejected', says: [{ text: says }] }) as const
+    const refuse =
+      (says: string) =>
+      (answer: Answer): Answer => ({ ...answer, state: 'rejected', says: [{ text: says }] })
     for (const [says, meaning] of [
       [ap2Texts.wrongChallenge, 'refused it: the code was wrong too often'],
       ['An error occurred: Invalid token', 'refused it: its payment token is not valid any more'],

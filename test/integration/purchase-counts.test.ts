@@ -73,7 +73,7 @@ const test = paymentRunTest
       if (name) counts[name] = (counts[name] ?? 0) + 1
     }
     subscribe('http.server.request.start', count)
-    onCleanup(() => unsubscribe('http.server.request.start', count))
+    onCleanup(() => void unsubscribe('http.server.request.start', count))
     return () => {
       const taken = counts
       counts = {}

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { checkMessage, dropNulls } from '../../../src/features/a2a/server/messages.ts'
+import { checkMessage, omitNullMembers } from '../../../src/features/a2a/server/messages.ts'
 
 const check =
   (message: Record<string, unknown>, version: '1.0' | '0.3' = '1.0') =>
   () =>
     checkMessage(
-      dropNulls({ message: { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'hello' }], ...message } }),
+      omitNullMembers({ message: { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'hello' }], ...message } }),
       version,
     )
 
@@ -57,7 +57,7 @@ test('a member that is null is an absent one, but in data and metadata', () => {
     parts: [{ text: null, data, file: null }, null],
     list: [],
   }
-  expect(dropNulls(sent)).toEqual({ metadata: { a: null }, parts: [{ data }, null], list: [] })
+  expect(omitNullMembers(sent)).toEqual({ metadata: { a: null }, parts: [{ data }, null], list: [] })
   const part = (file: object) => check({ parts: [{ kind: 'file', file }] }, '0.3')
   expect(part({ bytes: null, uri: 'https://example.com/a', name: null, mimeType: null })).not.toThrow()
   expect(part({ bytes: 'aGk=', uri: null })).not.toThrow()

@@ -22,12 +22,12 @@ const isBase64 = (value: unknown): boolean =>
 /** Any JSON, in which null is a value. */
 const freeMembers: readonly string[] = ['data', 'metadata']
 /** What a caller sent without the members that are null: in JSON of protobuf, and of the samples, they are absent ones. The SDK takes some for values. */
-export const dropNulls = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(dropNulls)
+export const omitNullMembers = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(omitNullMembers)
   if (!isJsonObject(value)) return value
   const members = Object.entries(value).filter(([, member]) => member !== null)
   return Object.fromEntries(
-    members.map(([name, member]) => [name, freeMembers.includes(name) ? member : dropNulls(member)]),
+    members.map(([name, member]) => [name, freeMembers.includes(name) ? member : omitNullMembers(member)]),
   )
 }
 

@@ -3,7 +3,7 @@ import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server'
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
 import { listActivated } from './extensions.ts'
 import { type AgentCall, createRequestHandler, type RequestHandler } from './handler.ts'
-import { dropNulls } from './messages.ts'
+import { omitNullMembers } from './messages.ts'
 import { checkSend, type SendCheck } from './send-checks.ts'
 
 /** A response: JSON, or a stream of server-sent events. */
@@ -120,7 +120,7 @@ export const answerRpc = async (
   try {
     validateVersion(version, call.card, 'JSONRPC')
     const wire = isLegacy ? '0.3' : '1.0'
-    const request = { ...(body as object), params: dropNulls(params) }
+    const request = { ...(body as object), params: omitNullMembers(params) }
     if (sends[wire].includes(method)) checkSend(call, request.params, wire)
     const Transport = isLegacy ? LegacyJsonRpcTransportHandler : JsonRpcTransportHandler
     const transport = new Transport(createHandler(wire))
