@@ -1,4 +1,4 @@
-import { authorizeCart } from '../../examples/ap2/authorize-cart.ts'
+import { authorizeCart } from '../../examples/purchase/authorize-cart.ts'
 import { signJws } from '../../src/features/payments/mandates/tokens/jws.ts'
 import type { SigningKey } from '../../src/features/payments/mandates/tokens/keys.ts'
 import { unique } from '../../test/support/backend.ts'

@@ -21,9 +21,34 @@ export const inputMutants: readonly Mutant[] = [
     file: 'src/app/http/plumbing/auth.ts',
     edits: [{ from: '([a-z0-9-]{1,63}\\.){0,8}localhost', to: '(.+\\.)?localhost' }],
     why: 'with auth off, text that no browser resolves counts as this machine',
+    caughtBy: hosts('a server with auth off with auth off a request to the host ..localhost gets 403'),
+  },
+  {
+    name: 'a Host header is a host and a port, once',
+    file: 'src/app/http/plumbing/request-hooks.ts',
+    edits: [{ from: '    checkHost(request)\n', to: '' }],
+    why: 'a cache or proxy in front and Mason may take two addresses from one request',
     caughtBy: hosts(
-      'a server with auth off with auth off a request to the host evil.example/.localhost gets 403',
-      'a server with auth off with auth off a request to the host a b.localhost gets 403',
+      'the Host header of a request is refused with 400 where it is "user@mason.example"',
+      'the Host header is refused where there are two, also of one value, and where HTTP/1.1 has none',
+    ),
+  },
+  {
+    name: 'a null of A2A is an absent member',
+    file: 'src/features/a2a/server/rpc.ts',
+    edits: [{ from: 'params: omitNullMembers(params)', to: 'params' }],
+    why: 'messages of clients in Python are refused',
+    caughtBy: testsOf('test/integration/a2a.test.ts')(
+      "nulls of protocol '0.3' by 'JSONRPC' are absent members, as clients in Python send them",
+    ),
+  },
+  {
+    name: 'an id of the network is one that the database stores',
+    file: 'src/features/payments/providers/agent.ts',
+    edits: [{ from: 'named !== null && isReference(named) ? named : null', to: 'named' }],
+    why: 'a payment that took the money stays open',
+    caughtBy: testsOf('test/integration/agent-payments.test.ts')(
+      'what agents wrote that the database cannot read keeps no payment of AP2 0.1 open',
     ),
   },
   {

@@ -118,10 +118,10 @@ export const createProcessor = ({ self, books, call }: Tools): Handle => {
       if (!(error instanceof RefusalError)) throw error
       const known = books.get<Payment>('payments', mandate.id)
       const receipt = known?.state === 'declined' && known.hash === mandate.hash ? known.receipt : null
-      const isSigned = mandate.version === '0.2'
-      const own =
-        receipt ??
-        (isSigned ? await signOutcome(self, mandate.text, { payment_id: 'none' }, error.message) : null)
+      const isSigned = receipt === null && mandate.version === '0.2'
+      const own = isSigned
+        ? await signOutcome(self, mandate.text, { payment_id: 'none' }, error.message)
+        : receipt
       error.artifacts = own ? [toArtifact(own)] : []
       throw error
     })

@@ -17,9 +17,9 @@ const accounts = new Map<string, Account>(Object.entries(accountRows))
 
 /**
  * A token for one payment. It belongs to the first mandate that uses it, and its lifetime counts from then, since the user may take
- * time to sign. `message` asked for it. Times are epoch seconds.
+ * time to sign. Times are epoch seconds.
  */
-type Token = Record<'value' | 'email' | 'alias' | 'message', string> &
+type Token = Record<'value' | 'email' | 'alias', string> &
   Record<'mandate' | 'root' | 'usedBy', string | null> & {
     amount: number
     at: number
@@ -63,10 +63,8 @@ export const createCredentialsProvider = ({ self, books }: Tools): Handle => {
       refuse(`Payment method not found: ${alias}`)
     const mandate = message.has(keys.paymentMandateSdJwt) ? readMandate(message) : null
     const tokens = books.list<Token>('tokens')
-    // the same message, and the same mandate, gets the token that it has, never a second one
-    const known =
-      tokens.find((one) => one.message === message.messageId) ??
-      tokens.find((one) => mandate !== null && one.mandate === mandate.id)
+    // a mandate gets the token that it has, never a second one
+    const known = tokens.find((one) => mandate !== null && one.mandate === mandate.id)
     if (known) return complete({ data: { [keys.token]: known.value } })
     const payment = mandate && verifier.verifyPayment(mandate, { hash: message.textOf(keys.checkoutHash) })
     const value = self.placeholders
@@ -76,7 +74,6 @@ export const createCredentialsProvider = ({ self, books }: Tools): Handle => {
     const token: Token = {
       ...{ value, email, alias, at, boundAt: mandate && at, usedBy: null },
       ...{ mandate: mandate?.id ?? null, root: mandate?.root ?? null, amount: payment?.amount.minor ?? 0 },
-      message: message.messageId,
     }
     books.write(['tokens', token.value, token])
     return complete({ data: { [keys.token]: token.value } })
@@ -132,14 +129,11 @@ export const createCredentialsProvider = ({ self, books }: Tools): Handle => {
     const { text, has } = message
     if (has(keys.paymentReceipt)) return receiveReceipt(message)
     if (has(keys.methodAlias)) return createToken(message)
-    const isSent = text === texts.sendMandate
-    if (has(keys.paymentMandate, keys.paymentMandateSdJwt)) {
-      const isReceived = isSent || (text !== texts.getCredentials && has(keys.riskData))
-      return isReceived ? receiveMandate(message) : getCredentials(message)
-    }
-    if (has(keys.paymentMethod) || text === texts.getMethods) return getMethods(message)
-    if (text === texts.getToken) return createToken(message)
-    if (isSent) return receiveMandate(message)
-    return text === texts.getCredentials ? getCredentials(message) : getAddress(message)
+    const hasMandate = has(keys.paymentMandate, keys.paymentMandateSdJwt)
+    if (!hasMandate && (has(keys.paymentMethod) || text === texts.getMethods)) return getMethods(message)
+    const isShown = hasMandate && has(keys.riskData) && text !== texts.getCredentials
+    if (isShown || text === texts.sendMandate) return receiveMandate(message)
+    if (hasMandate || text === texts.getCredentials) return getCredentials(message)
+    return text === texts.getToken ? createToken(message) : getAddress(message)
   }
 }

@@ -11,7 +11,7 @@ import {
 } from '../../src/features/payments/mandates/v1/types.ts'
 import { parseBy } from '../../src/features/payments/mandates/violations.ts'
 import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
-import { authorizeCart } from './authorize-cart.ts'
+import { authorizeCart } from '../purchase/authorize-cart.ts'
 import { currency, findProduct, type Product, priceOrder, searchCatalogue } from './catalogue.ts'
 import { conclude } from './mandates.ts'
 import { complete, fail, type Handle, type Incoming, type Part, refuse, type Tools } from './messages.ts'
@@ -29,14 +29,12 @@ export const createMerchant = (tools: Tools): Handle => {
   const toDecimal = (minor: number): number => Number(formatMoney({ currency, minor }))
 
   const find = (message: Incoming, query: string, isWanted: (product: Product) => boolean) => {
-    const known = books.list<Cart>('carts').filter(({ search }) => search === message.messageId)
     const nth = books.list('carts').length + 1
     const found = searchCatalogue(query, (one) => isWanted(one) && orders.countFree(one) > 0)
-    const made = found.map(({ sku }, at): Cart => {
-      const own = { id: `cart_${nth + at}`, order: `order_${nth + at}`, sku, search: message.messageId }
-      return { ...own, context: message.contextId, total: 0, expires: self.now() + cartSeconds }
+    const carts = found.map(({ sku }, at): Cart => {
+      const own = { id: `cart_${nth + at}`, order: `order_${nth + at}`, sku, context: message.contextId }
+      return { ...own, total: 0, expires: self.now() + cartSeconds }
     })
-    const carts = known.length > 0 ? known : made
     books.write(
       ['contexts', message.contextId, { risk: message.get(keys.riskData) ?? null }],
       ...carts.map((cart): [string, string, object] => ['carts', cart.id, cart]),
@@ -68,10 +66,6 @@ export const createMerchant = (tools: Tools): Handle => {
       payment_request: {
         method_data: methods,
         details: { id: cart.order, display_items: items, total },
-        options: {
-          ...{ request_payer_name: false, request_payer_email: false, request_payer_phone: false },
-          request_shipping: true,
-        },
         ...(address && { shipping_address: address }),
       },
       cart_expiry: new Date(cart.expires * 1000).toISOString(),

@@ -24,10 +24,9 @@ import {
 } from './messages.ts'
 
 /**
- * What a shopper may buy. `search` is the message that it was found for, `address` the hash of that which its total is for, in minor
- * units. `wire` and `checkout` are it as it was signed in AP2 0.1 and in 0.2. Times are epoch seconds.
+ * What a shopper may buy. `address` is the hash of that which its total is for, in minor units. `wire` and `checkout` are it as it was signed in AP2 0.1 and in 0.2. Times are epoch seconds.
  */
-export type Cart = Record<'id' | 'order' | 'sku' | 'context' | 'search', string> &
+export type Cart = Record<'id' | 'order' | 'sku' | 'context', string> &
   Record<'total' | 'expires', number> & { address?: string; wire?: object; checkout?: string }
 
 /**
@@ -139,10 +138,8 @@ export const createOrders = ({ self, books, call }: Tools) => {
     })
     const says = reply.texts.map((text): Part => ({ text }))
     const data = reply.data.map((one): Part => ({ data: one }))
-    const end = (state: Order['state'], artifacts: Part[][] = []): Part[][] => {
+    const end = (state: Order['state'], artifacts: Part[][] = []): void =>
       books.write(['orders', cart.id, { ...order, state, artifacts, processorTask: reply.task_id }])
-      return artifacts
-    }
     if (reply.state === 'input-required') {
       end('asking')
       return { state: 'input-required', says: [...says, ...data] }
@@ -153,12 +150,9 @@ export const createOrders = ({ self, books, call }: Tools) => {
     }
     const receipt = chain && (await signOutcome(self, chain, { order_id: cart.order }))
     if (receipt) data.push({ data: { [keys.checkoutReceipt]: receipt } })
-    return success(
-      end(
-        'paid',
-        data.map((one) => [one]),
-      ),
-    )
+    const artifacts = data.map((one) => [one])
+    end('paid', artifacts)
+    return success(artifacts)
   }
 
   return {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Message, Task, taskStateToJSON } from '@a2a-js/sdk'
+import { Message, Task } from '@a2a-js/sdk'
 import {
   RequestMalformedError,
   TaskNotCancelableError,
@@ -34,9 +34,7 @@ const toStatus = (state: string) => ({
 })
 const [working, asks] = [toStatus('working').state, toStatus('input-required').state]
 const unsupported = (): never => {
-  throw new UnsupportedOperationError(
-    'this agent neither streams nor pushes: send the message, read the task',
-  )
+  throw new UnsupportedOperationError('this agent neither streams nor pushes: read the task')
 }
 
 /**
@@ -112,13 +110,10 @@ export const createTasks = (books: Books, handle: Handle, tell: (line: AgentLine
         return toTask(find(id), configuration?.historyLength)
       },
       getTask: async ({ id, historyLength }) => toTask(find(id), historyLength),
-      async listTasks({ contextId, status, pageSize = 50, pageToken, historyLength, includeArtifacts }) {
+      async listTasks({ contextId, pageSize = 50, pageToken, historyLength, includeArtifacts }) {
         if (!contextId) throw new RequestMalformedError('contextId is required')
-        const state = status ? taskStateToJSON(status) : undefined
-        const found = books
-          .list<StoredTask>('tasks')
-          .filter((task) => task.contextId === contextId && (!state || task.status.state === state))
-          .reverse()
+        const all = books.list<StoredTask>('tasks')
+        const found = all.filter((task) => task.contextId === contextId).reverse()
         const from = Number(pageToken) || 0
         const tasks = found
           .slice(from, from + pageSize)

@@ -1,5 +1,5 @@
 import type { SigningKey } from '../../src/features/payments/mandates/tokens/keys.ts'
-import { authorizeCart } from '../ap2/authorize-cart.ts'
+import { authorizeCart } from '../purchase/authorize-cart.ts'
 import { type Listening, serveJson, startModel } from '../purchase/model.ts'
 
 /** The other programs of `npm run demo:pay`, on loopback: a merchant that signs carts, and a scripted model. */

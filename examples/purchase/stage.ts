@@ -187,7 +187,8 @@ export const openStage = async (
       for await (const { event, data } of client.events({ run_id: runId }, { signal: interrupt.signal })) {
         if (event === 'action') {
           out.write(colors.dim(`  ${data.node.padEnd(28)} ${data.summary}\n`))
-          if (typeof data.result.payment_id === 'string') paymentId = data.result.payment_id
+          // what the user refused was never ordered, and has no trail
+          if (data.node === 'check_receipt') paymentId = String(data.result.payment_id)
         }
         if (event === 'consent_required') await approve(terminal, mason, phone, data.payment_id)
         if (event === 'input_required')

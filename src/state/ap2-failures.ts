@@ -19,6 +19,7 @@ const reasons: readonly (readonly [RegExp, string])[] = [
     /^An error occurred: Invalid token/,
     'its payment token is not valid any more; choose the payment method again',
   ],
+  [/^Challenge response incorrect/, 'the code was wrong too often; begin the payment again'],
   [/extension/i, 'it does not take this version of AP2; tell an operator'],
 ]
 

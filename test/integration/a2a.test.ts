@@ -474,6 +474,29 @@ describe.each(kinds)('bad input of protocol $version by $transport', (kind) => {
   })
 })
 
+describe.each(kinds)('nulls of protocol $version by $transport', (kind) => {
+  test('are absent members, as clients in Python send them', async ({ server, shop, newToken, runtime }) => {
+    const token = await newToken(shop)
+    const file = toFilePart(kind, 'https://shop.example/x') as { file?: object }
+    const parts = [
+      ...toParts(kind, [{ text: 'Hello', metadata: null }, { data: { data: { skus: null } } }]),
+      { ...file, ...(file.file && { file: { ...file.file, bytes: null, fileWithBytes: null, name: null } }) },
+    ]
+    const absent = { contextId: null, taskId: null, metadata: null, referenceTaskIds: null, extensions: null }
+    const now = kind.version === '1.0' ? { returnImmediately: true } : { blocking: false }
+    const configuration = {
+      ...now,
+      acceptedOutputModes: null,
+      historyLength: null,
+      pushNotificationConfig: null,
+    }
+    const message = { messageId: randomUUID(), parts, ...absent }
+    const sent = await sendRaw(server, kind, shop, token, message, {}, configuration)
+    const [id = ''] = /run_\w+/.exec(sent.text) ?? []
+    expect(await runtime.of(shop).run(id), sent.text).toMatchObject({ prompt: 'Hello' })
+  })
+})
+
 describe.each(kinds)('a message id of protocol $version by $transport', (kind) => {
   test('names a message with its parts: other metadata is the same message, other parts are another one', async ({
     server,

@@ -261,6 +261,27 @@ describe('a merchant that', () => {
     expect(shop10.books).toEqual([])
   })
 
+  test('refused a payment with a receipt and words of AP2 has the person read what these mean', async ({
+    shop10,
+    pay,
+  }) => {
+    const receipt = { payment_status: { failure_message: 'Challenge response incorrect.' } }
+    const refuse =
+      (says: string) =>
+      (answer: Answer): Answer => ({ ...answer, state: 'rejected', says: [{ text: says }] })
+    for (const [says, meaning] of [
+      [ap2Texts.wrongChallenge, 'refused it: the code was wrong too often'],
+      ['An error occurred: Invalid token', 'refused it: its payment token is not valid any more'],
+      ['Something else', 'refused it: payment_declined'],
+    ] as const) {
+      shop10.changes = { open: true, receipt, done: refuse(says) }
+      const { text, trail } = await pay(shop10, '0.1')
+      expect([trail.payment.status, text]).toEqual(['declined', expect.stringContaining(meaning)])
+      expect(text).toContain('No money was taken')
+      expect(text).not.toContain(says)
+    }
+  })
+
   test('did not sign the cart gets no message, whatever a result names', async ({
     shop10,
     shop03,
@@ -401,3 +422,17 @@ describe('a credentials provider that', () => {
     expect([shop10.merchant.received, shop10.books]).toEqual([[], []])
   })
 })
+
+test.for(['0.1', '0.2'] as const)(
+  'what agents wrote that the database cannot read keeps no payment of AP2 %s open',
+  async (version, { pay, shop10 }) => {
+    const odd = 'a\0b\ud800'
+    const ids = { network_confirmation_id: odd, psp_confirmation_id: odd }
+    const receipt = version === '0.1' ? { payment_status: { merchant_confirmation_id: odd, ...ids } } : ids
+    shop10.changes = { open: true, receipt }
+    const method = version === '0.1' ? { alias: odd } : {}
+    const { trail, text } = await pay(shop10, version, [], { sale: { risk_data: odd }, method })
+    expect([trail.payment.status, shop10.books.length], text).toEqual(['succeeded', 1])
+    expect(shop10.merchant.received[0]?.data.risk_data).toBe(odd)
+  },
+)

@@ -11,6 +11,7 @@ test.each([
   ['Missing payment_mandate.', 'no payment mandate'],
   ['Missing risk_data.', 'needs risk data'],
   ['No payment processor found for method: CARD', 'choose another payment method'],
+  ['Challenge response incorrect.', 'wrong too often'],
   ['An error occurred: Invalid token', 'token is not valid any more'],
 ])('"%s" is explained to the person in other words', (says, words) => {
   for (const text of [says, `shop refused: ${says}`]) {

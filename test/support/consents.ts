@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { authorizeCart } from '../../examples/ap2/authorize-cart.ts'
+import { authorizeCart } from '../../examples/purchase/authorize-cart.ts'
 import type { ConsentRequest } from '../../src/features/payments/consent/content.ts'
 import { hashText } from '../../src/features/payments/mandates/tokens/encoding.ts'
 import { signJws } from '../../src/features/payments/mandates/tokens/jws.ts'

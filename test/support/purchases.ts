@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { authorizeCart } from '../../examples/ap2/authorize-cart.ts'
+import { authorizeCart } from '../../examples/purchase/authorize-cart.ts'
 import type { ExecutorServices } from '../../src/features/payments/executor/executor-services.ts'
 import { authorizePayment } from '../../src/features/payments/mandates/tokens/authorizations.ts'
 import { hashText, type JsonObject } from '../../src/features/payments/mandates/tokens/encoding.ts'

@@ -1,4 +1,4 @@
-import { authorizeCart } from '../../examples/ap2/authorize-cart.ts'
+import { authorizeCart } from '../../examples/purchase/authorize-cart.ts'
 import { hashText, type JsonObject } from '../../src/features/payments/mandates/tokens/encoding.ts'
 import { signJws } from '../../src/features/payments/mandates/tokens/jws.ts'
 import { ap2Texts as texts } from '../../src/state/ap2-wire.ts'

@@ -144,7 +144,7 @@ const schemaCompilers = {
   buildSerializer: () => () => (value: unknown) => JSON.stringify(value),
 }
 
-/** Behind a proxy that does not strip `base`, requests arrive with it. */
+/** Behind a proxy that does not strip `base`, requests arrive with it. The host of an absolute address counts for nothing, as Host does. */
 const createServer = (
   logger: FastifyBaseLogger | undefined,
   base: string,
@@ -155,8 +155,10 @@ const createServer = (
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     genReqId: readRequestId,
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
-    rewriteUrl: ({ url = '/' }: IncomingMessage) =>
-      url.startsWith(`${base}/`) ? url.slice(base.length) : url,
+    rewriteUrl({ url = '/' }: IncomingMessage) {
+      const path = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*\/?/i, '/')
+      return path.startsWith(`${base}/`) ? path.slice(base.length) : path
+    },
     forceCloseConnections: true,
     return503OnClosing: false,
     // for an upload that goes on; bodies have limits of their own

@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest'
-import { checkMessage } from '../../../src/features/a2a/server/messages.ts'
+import { checkMessage, omitNullMembers } from '../../../src/features/a2a/server/messages.ts'
 
 const check =
   (message: Record<string, unknown>, version: '1.0' | '0.3' = '1.0') =>
   () =>
     checkMessage(
-      { message: { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'hello' }], ...message } },
+      omitNullMembers({
+        message: { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'hello' }], ...message },
+      }),
       version,
     )
 
@@ -47,4 +49,23 @@ test('a name or media type of a file that is no text is refused', () => {
     for (const value of ['a', '', null])
       expect(check({ parts: [{ file: { uri, [field]: value } }] }, '0.3')).not.toThrow()
   }
+})
+
+test('a member that is null is an absent one, but in data and metadata', () => {
+  const data = { skus: null, list: [null, { a: null }] }
+  const sent = {
+    contextId: null,
+    metadata: { a: null },
+    parts: [{ text: null, data, file: null }, null],
+    list: [],
+  }
+  expect(omitNullMembers(sent)).toEqual({ metadata: { a: null }, parts: [{ data }, null], list: [] })
+  const part = (file: object) => check({ parts: [{ kind: 'file', file }] }, '0.3')
+  expect(part({ bytes: null, uri: 'https://example.com/a', name: null, mimeType: null })).not.toThrow()
+  expect(part({ bytes: 'aGk=', uri: null })).not.toThrow()
+  expect(part({ bytes: null, uri: null })).toThrow('must have exactly one of bytes and uri')
+  for (const name of ['contextId', 'taskId', 'referenceTaskIds', 'extensions', 'metadata'])
+    expect(check({ [name]: null })).not.toThrow()
+  for (const name of ['messageId', 'role', 'parts'])
+    expect(check({ [name]: null })).toThrow(`message.${name}`)
 })

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import { HttpError } from '../../../routes/problems.ts'
 import type { RequiredRole, RouteServer } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Runtime } from '../../api.ts'
@@ -64,6 +65,18 @@ const createTokenCheck = (expected: string | null | undefined): ((token: string)
   const hash = (text: string) => createHash('sha256').update(text).digest()
   const expectedHash = hash(expected)
   return (token) => timingSafeEqual(hash(token), expectedHash)
+}
+
+const hostAndPort = /^([\w.-]{1,255}|\[[\da-f:.]{2,45}\])(:\d{1,5})?$/i
+
+/** One Host header, of a host and a port alone; a request of HTTP/1.0 may have none: https://www.rfc-editor.org/rfc/rfc9112#section-3.2 */
+export const checkHost = ({ raw: { rawHeaders } }: FastifyRequest): void => {
+  const hosts = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'host')
+  if (hosts.length < 2 && hosts.every((host) => hostAndPort.test(host))) return
+  throw new HttpError(
+    'malformed_request',
+    'the Host header must be there once, with a host and at most a port',
+  )
 }
 
 /** Without auth only this machine may call: a web page whose name resolves here (DNS rebinding) sends its own host. */

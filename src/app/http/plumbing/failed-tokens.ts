@@ -32,14 +32,11 @@ export const createFailedTokens = () => {
     if (record) record.count += 1
     else failures.set(ip, { count: 1, endsAt: performance.now() + minuteMs })
   }
-  const attempt = async <Result>(ip: string, check: () => Promise<Result>): Promise<Result> => {
-    try {
-      return await check()
-    } catch (error) {
+  const attempt = <Result>(ip: string, check: () => Promise<Result>): Promise<Result> =>
+    check().catch((error: unknown) => {
       if (isMasonError(error, 'unauthorized')) countFailure(ip)
       throw error
-    }
-  }
+    })
   const track = async <Result>(ip: string, result: Promise<Result>): Promise<Result> => {
     const settled = result.catch(() => undefined)
     const own = running.get(ip) ?? new Set()

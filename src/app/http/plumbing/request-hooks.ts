@@ -4,7 +4,7 @@ import type { App } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Runtime } from '../../api.ts'
 import { toAuditEntry } from './audit-entry.ts'
-import { type Authenticate, checkRole, isRead, resolveBusinessId } from './auth.ts'
+import { type Authenticate, checkHost, checkRole, isRead, resolveBusinessId } from './auth.ts'
 import { requestPath } from './error-responses.ts'
 import { parseFormBody } from './form-body.ts'
 import { createLargeBodies, largeBytes, type Step, stepAtOnce } from './large-bodies.ts'
@@ -64,6 +64,7 @@ export const prepareRequests = (
       throw new MasonError('internal', `the route ${url} does not name the role it needs`)
   })
   app.addHook('onRequest', async (request) => {
+    checkHost(request)
     if (open.closing)
       throw new HttpError('shutting_down', 'this server is about to stop', { remedy: 'try again' })
     const role = request.routeOptions.config?.doc?.role

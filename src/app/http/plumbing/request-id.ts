@@ -7,7 +7,5 @@ const safeId = /^[A-Za-z0-9][A-Za-z0-9._:@/+=-]{0,127}$/
 export const createRequestId = (): string => `req_${randomBytes(12).toString('hex')}`
 
 /** The caller's own `x-request-id` when it is safe in logs and headers, else a new id. */
-export const readRequestId = (request: IncomingMessage): string => {
-  const sent = request.headers['x-request-id']
-  return typeof sent === 'string' && safeId.test(sent) ? sent : createRequestId()
-}
+export const readRequestId = ({ headers: { 'x-request-id': sent } }: IncomingMessage): string =>
+  typeof sent === 'string' && safeId.test(sent) ? sent : createRequestId()

@@ -19,6 +19,18 @@ const contents = { '1.0': ['text', 'raw', 'url', 'data'], '0.3': ['text', 'file'
 const isBase64 = (value: unknown): boolean =>
   typeof value === 'string' && /^[\w+/-]*={0,2}$/.test(value.replace(/\s+/g, ''))
 
+/** Any JSON, in which null is a value. */
+const freeMembers: readonly string[] = ['data', 'metadata']
+/** What a caller sent without the members that are null: in JSON of protobuf, and of the samples, they are absent ones. The SDK takes some for values. */
+export const omitNullMembers = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(omitNullMembers)
+  if (!isJsonObject(value)) return value
+  const members = Object.entries(value).filter(([, member]) => member !== null)
+  return Object.fromEntries(
+    members.map(([name, member]) => [name, freeMembers.includes(name) ? member : omitNullMembers(member)]),
+  )
+}
+
 /** What is wrong with the content of a part, by its name; null: nothing. */
 const findContentProblem = (name: string, value: unknown, version: keyof typeof contents): string | null => {
   switch (name) {
@@ -33,7 +45,7 @@ const findContentProblem = (name: string, value: unknown, version: keyof typeof 
       const [source, ...others] = isJsonObject(value) ? ['bytes', 'uri'].filter((one) => one in value) : []
       if (source === undefined || others.length > 0) return 'must have exactly one of bytes and uri'
       const { bytes, name, mimeType } = value as Record<string, unknown>
-      if ([name, mimeType].some((one) => one != null && typeof one !== 'string'))
+      if ([name, mimeType].some((one) => one !== undefined && typeof one !== 'string'))
         return 'must have texts as its name and mimeType'
       return source === 'uri' || isBase64(bytes) ? null : 'must have base64 as its bytes'
     }
@@ -45,7 +57,7 @@ const findContentProblem = (name: string, value: unknown, version: keyof typeof 
 /** What is wrong with a part, to follow its name; null: nothing. The SDK takes one content of a part and drops the others. */
 const findPartProblem = (part: unknown, version: keyof typeof contents): string | null => {
   const fields = isJsonObject(part) ? part : {}
-  const [name, ...others] = contents[version].filter((one) => fields[one] != null)
+  const [name, ...others] = contents[version].filter((one) => fields[one] !== undefined)
   if (name === undefined || others.length > 0)
     return ` has ${[name, ...others].join(' and ') || 'no content'}; a part has exactly one of ${contents[version].join(', ')}`
   const { kind = name } = fields
@@ -56,11 +68,11 @@ const findPartProblem = (part: unknown, version: keyof typeof contents): string 
 
 /** Throws where a message is invalid as it came: the SDK reads more than the protocol allows. `version` is that of the wire. */
 export const checkMessage = (params: unknown, version: keyof typeof contents): void => {
-  const { message } = (params ?? {}) as { message?: Record<string, unknown> | null }
-  if (message === null || typeof message !== 'object') throw malformed('message is required')
+  const { message } = (params ?? {}) as { message?: Record<string, unknown> }
+  if (!isJsonObject(message)) throw malformed('message is required')
   for (const field of ['messageId', 'contextId', 'taskId'] as const) {
     const id = message[field]
-    if (id === undefined || id === null || id === '') {
+    if (id === undefined || id === '') {
       if (field === 'messageId') throw malformed('message.messageId is required')
     } else if (typeof id !== 'string' || id.length > maxIdChars || !isStorableId(id))
       throw malformed(`message.${field} must be a text of at most ${maxIdChars} characters, ${idCharacters}`)

@@ -16,6 +16,7 @@ import {
 import { ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
 import { malformed } from './errors.ts'
 import { type AgentCall, createRequestHandler, type RequestHandler } from './handler.ts'
+import { omitNullMembers } from './messages.ts'
 import { fromLegacyRequest, toLegacyJson, toLegacyRestError } from './rest-v03.ts'
 import { type AgentResponse, nameActivated, openStream, readVersion } from './rpc.ts'
 import { checkSend } from './send-checks.ts'
@@ -158,9 +159,8 @@ export const handleRest = async (call: AgentCall, request: RestRequest): Promise
     if (!found)
       throw new TaskNotFoundError(`there is no operation ${request.method} ${request.path.slice(0, 200)}`)
     const [, pattern, operation] = found
-    const body = isLegacy
-      ? fromLegacyRequest(request.body)
-      : ((request.body ?? {}) as Record<string, unknown>)
+    const sent = omitNullMembers(request.body ?? {}) as Record<string, unknown>
+    const body = isLegacy ? fromLegacyRequest(sent) : sent
     if (path.startsWith('message:')) checkSend(call, body, '1.0')
     const ids = (pattern.exec(path) ?? []).slice(1)
     const query = request.query as Record<string, string>

@@ -3,6 +3,7 @@ import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server'
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
 import { listActivated } from './extensions.ts'
 import { type AgentCall, createRequestHandler, type RequestHandler } from './handler.ts'
+import { omitNullMembers } from './messages.ts'
 import { checkSend, type SendCheck } from './send-checks.ts'
 
 /** A response: JSON, or a stream of server-sent events. */
@@ -119,11 +120,12 @@ export const answerRpc = async (
   try {
     validateVersion(version, call.card, 'JSONRPC')
     const wire = isLegacy ? '0.3' : '1.0'
-    if (sends[wire].includes(method)) checkSend(call, params, wire)
+    const request = { ...(body as object), params: omitNullMembers(params) }
+    if (sends[wire].includes(method)) checkSend(call, request.params, wire)
     const Transport = isLegacy ? LegacyJsonRpcTransportHandler : JsonRpcTransportHandler
     const transport = new Transport(createHandler(wire))
     const context = new ServerCallContext({ requestedVersion: version })
-    const result = await transport.handle(body as never, context)
+    const result = await transport.handle(request as never, context)
     if (!(Symbol.asyncIterator in result)) return { status: 200, headers: activated, body: result }
     // clients of 0.3 take nothing but a stream here
     const startsAtOnce = method === 'tasks/resubscribe'

@@ -29,7 +29,8 @@ type Settings = { window_ms: number }
 type Purchase = {
   tenant: string
   version: AgentOrder['version']
-  route: AgentOrder['route']
+  /** Read here: the database reads no JSON that has U+0000 or half a surrogate pair, which texts of agents may have. */
+  request: Pick<AgentOrder, 'route'>
   tokens: { payment: string; cart: string; checkout: string }
   provider_ref: string | null
   payee_issuer: string
@@ -41,7 +42,7 @@ type Purchase = {
 }
 
 const purchaseStatement = `
-  SELECT o.tenant, o.request->'route' AS route, p.version, p.provider_ref, p.payee_issuer, p.amount_minor, p.currency, a.operation_id AS authorization,
+  SELECT o.tenant, o.request, p.version, p.provider_ref, p.payee_issuer, p.amount_minor, p.currency, a.operation_id AS authorization,
     extract(epoch FROM clock_timestamp() - a.first_sent_at)::float8 AS age_s, extract(epoch FROM clock_timestamp())::float8 AS now,
     (SELECT json_object_agg(kind, raw) FROM mandates m WHERE m.payment_id = p.payment_id) AS tokens
   FROM payment_orders o JOIN payments p USING (payment_id) JOIN payment_operations a USING (payment_id)
@@ -78,9 +79,10 @@ const explainRefusal = (agent: string, { is_unreached, texts }: AgentReply): str
     ? `${agent} did not answer: Mason could not reach it and sent nothing. Try again later`
     : `${agent} refused: ${explainFailure(texts) ?? 'it gave a reason that Mason does not know'}`
 
-const isReference = (text: string): boolean => /^\P{Cc}{1,200}$/u.test(text)
+/** Whether an id of an agent is stored as it is. */
+const isReference = (text: string): boolean => /^[^\p{Cc}\p{Cs}\ufffd]{1,200}$/u.test(text)
 
-const toOrder = ({ version, route, tokens }: Purchase): AgentOrder =>
+const toOrder = ({ version, request: { route }, tokens }: Purchase): AgentOrder =>
   version === '0.1'
     ? { version, route, payment: tokens.payment, cart: tokens.cart }
     : { version, route, payment: tokens.payment, checkout: tokens.checkout }
@@ -146,13 +148,14 @@ export const openAgentProvider = (
         status: 'declined',
         provider_ref,
         receipts,
-        reason: `the payment processor refused it (${refusal.error})`,
+        reason: `the payment processor refused it: ${explainFailure(reply.texts) ?? refusal.error}`,
       }
     if (reply.state !== 'completed') return decline(reply, provider_ref, receipts)
     const [receipt] = ofPayment
     if (!receipt && (order.version === '0.2' || !reply.texts.includes(ap2Texts.success)))
       throw createUnclearError('says that it is done and sent no receipt')
-    const network_ref = receipt && 'network_ref' in receipt ? receipt.network_ref : null
+    const named = receipt && 'network_ref' in receipt ? receipt.network_ref : null
+    const network_ref = named !== null && isReference(named) ? named : null
     return { status: 'succeeded', provider_ref, network_ref, amount, receipts }
   }
 

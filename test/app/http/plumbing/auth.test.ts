@@ -1,4 +1,6 @@
 import { request } from 'node:http'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MasonError } from '../../../../src/state/errors.ts'
 import type { FakeRuntime } from '../../../support/fake-runtime.ts'
@@ -137,6 +139,80 @@ describe('the admin token', () => {
   })
 })
 
+describe('the Host header', () => {
+  /** What the server answers to these lines of a request, byte for byte. */
+  const send = async (target: string, ...lines: string[]): Promise<string> => {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+    socket.end(Buffer.from([`GET ${target}`, ...lines, 'Connection: close', '', ''].join('\r\n'), 'latin1'))
+    return text(socket)
+  }
+
+  it.each([
+    'user@mason.example',
+    'user:secret@mason.example',
+    'mason.example/console',
+    'mason.example?x',
+    'mason.example#x',
+    'mason.example, evil.example',
+    'mason.example evil.example',
+    'mason.example:',
+    'mason.example:http',
+    'mason.example:808080',
+    'mäson.example',
+    'mason.example\x7f',
+    'mason.example\tx',
+    '%6dason.example',
+    'http://mason.example',
+    'mason.example\\evil',
+    '[::1',
+    '[::1]x',
+    '::1',
+    '<b>',
+    'mason.example"',
+    `${'a'.repeat(256)}`,
+    '',
+  ])('of a request is refused with 400 where it is "%s"', async (host) => {
+    for (const path of [
+      '/healthz',
+      '/v1/runs',
+      '/openapi.json',
+      '/.well-known/agent-card.json',
+      '/nothing',
+    ]) {
+      const answer = await send(`${path} HTTP/1.1`, `Host: ${host}`)
+      expect([path, answer.slice(0, 12)]).toEqual([path, 'HTTP/1.1 400'])
+      if (host) expect(answer).not.toContain(host)
+    }
+  })
+
+  it('is refused where there are two, also of one value, and where HTTP/1.1 has none', async () => {
+    for (const second of ['mason.example', 'evil.example', ''])
+      expect(await send('/healthz HTTP/1.1', 'Host: mason.example', `hOsT: ${second}`)).toMatch(
+        /^HTTP\/1\.1 400 [\s\S]*the Host header must be there once, with a host and at most a port/,
+      )
+    expect(await send('/healthz HTTP/1.1')).toMatch(/^HTTP\/1\.1 400/)
+    expect(await send('/healthz HTTP/1.0')).toMatch(/^HTTP\/1\.1 200/)
+  })
+
+  it.each([
+    'mason.example',
+    'mason_api:8080',
+    '10.0.0.5',
+    '[::ffff:10.0.0.5]:80',
+    'MASON.example.',
+    'a--b.c',
+  ])('is accepted as %s', async (host) =>
+    expect(await send('/healthz HTTP/1.1', `Host: ${host}`)).toMatch(/^HTTP\/1\.1 200/),
+  )
+
+  it('and the host of an absolute address count for nothing, and are in no answer', async () => {
+    for (const address of ['http://evil.example', 'HTTPS://evil.example:1', 'ftp://a@evil.example'])
+      expect(await send(`${address}/healthz HTTP/1.1`, 'Host: mason.example')).toMatch(/^HTTP\/1\.1 200/)
+    const answer = await send('http://evil.example/consent/a-secret HTTP/1.1', 'Host: mason.example')
+    expect(answer).not.toMatch(/evil|mason\.example|a-secret/)
+  })
+})
+
 describe('a server with auth off', () => {
   it('with auth off every caller is the business default and can name no other', async () => {
     const { server, fake } = await serve()
@@ -154,13 +230,13 @@ describe('a server with auth off', () => {
     ['localhost.evil.example', 403],
     ['127.0.0.1.evil.example', 403],
     ['mason.localhost:8080', 200],
-    ['evil.example/.localhost', 403],
-    ['evil.example?.localhost', 403],
-    ['user@evil.example#.localhost', 403],
-    ['a b.localhost', 403],
+    ['evil.example/.localhost', 400],
+    ['evil.example?.localhost', 400],
+    ['user@evil.example#.localhost', 400],
+    ['a b.localhost', 400],
     ['..localhost', 403],
     ['127.0.0.999', 403],
-    ['127.0.0.1:999999', 403],
+    ['127.0.0.1:999999', 400],
   ])('with auth off a request to the host %s gets %i', async (host, status) => {
     const { server } = await serve()
     const received = await new Promise((resolve, reject) =>

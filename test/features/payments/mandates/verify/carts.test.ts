@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { authorizeCart } from '../../../../../examples/ap2/authorize-cart.ts'
+import { authorizeCart } from '../../../../../examples/purchase/authorize-cart.ts'
 import {
   authorizePayment,
   hashJson,
