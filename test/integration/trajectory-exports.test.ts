@@ -32,7 +32,10 @@ test('a run of several turns, with a file, a refused and a failed call, a large 
   }
   const readBoth = async (id: string) => {
     const [openai, atif] = [await read(id, 'openai'), await read(id, 'atif')]
-    expect([openai.type, atif.type]).toEqual(['application/jsonl; charset=utf-8', 'application/json; charset=utf-8'])
+    expect([openai.type, atif.type]).toEqual([
+      'application/jsonl; charset=utf-8',
+      'application/json; charset=utf-8',
+    ])
     return { example: readOpenAiExample(openai.text), atif: readAtif(atif.text) }
   }
   say(model, { planner: [{ text: 'Hello.' }] })
