@@ -118,6 +118,27 @@ describe('POST /v1/runs', () => {
   })
 })
 
+test('a route without a body refuses the fields of one, which it would drop, and takes an empty one', async () => {
+  const { paths } = (await call('GET', '/openapi.json')).body
+  type Operation = { requestBody?: object; security?: { bearer?: string[] }[] }
+  const routes = Object.entries<Record<string, Operation>>(paths).flatMap(([path, operations]) =>
+    Object.entries(operations)
+      .filter(([method]) => ['post', 'delete'].includes(method))
+      .filter(([, { requestBody, security }]) => !requestBody && security?.[0]?.bearer?.[0] !== 'agent')
+      .map(([method]) => [method.toUpperCase(), path.replaceAll(/\{\w+\}/g, 'none')] as const),
+  )
+  expect(routes).toContainEqual(['POST', '/v1/runs/none/retry'])
+  for (const [method, path] of routes.filter(([, path]) => /^\/(admin\/)?v1/.test(path))) {
+    const { status, body } = await call(method, path, { nonsense: 1 })
+    expect([path, status, body.errors]).toEqual([
+      path,
+      422,
+      [{ pointer: '/nonsense', detail: 'unknown field' }],
+    ])
+  }
+  expect((await call('POST', '/v1/runs/none/retry', {})).status).toBe(404)
+})
+
 describe('POST /v1/runs/wait', () => {
   test('answers with the run once it has ended', async () => {
     planner({ text: 'Hello.' })

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
-import { maxPageBytes, readableJson } from '../../src/infra/database/pagination.ts'
+import { maxPageBytes, readableJson, writeCursor } from '../../src/infra/database/pagination.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
 
 const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, { worker: false })
@@ -230,6 +230,7 @@ describe('every list of the API', () => {
           await elsewhere
             .query(statement.replaceAll('$1', `'${n}'::text`))
             .catch((error: Error) => Promise.reject(new Error(`${name}: ${error.message}`)))
+    const ofRuns = writeCursor({ at: '2026-11-27 15:00:00+00', id: 'run_1' })
     for (const { id, path } of lists) {
       const { query = '', cut = [] } = seeds[id] ?? {}
       const address = `${path
@@ -243,6 +244,8 @@ describe('every list of the API', () => {
         1,
         expect.any(String),
       ])
+      const foreign = await get(`${address}&cursor=${ofRuns}`)
+      expect([id, foreign.status], 'the cursor of another list').toEqual([id, expect.toBeOneOf([200, 422])])
       const seen = new Set<string>()
       const truncated = new Set<string>()
       for (let cursor: string | null = ''; cursor !== null; ) {

@@ -58,7 +58,7 @@ export const createRejectedJobs = (
           select: columns,
           from: 'rejected_jobs',
           at: 'received_at',
-          id: 'rejected_id',
+          id: 'rejected_id::text',
           storedBytes: 'pg_column_size(faults)',
         },
         page,
@@ -69,10 +69,7 @@ export const createRejectedJobs = (
       if (!job) return null
       const { business_id, ...request } = readJobData(job, corrected)
       const { run } = await submit(business_id, request, job.job_id)
-      await database.query('UPDATE rejected_jobs SET run_id = $2 WHERE rejected_id = $1::bigint', [
-        id,
-        run.id,
-      ])
+      await database.query('UPDATE rejected_jobs SET run_id = $2 WHERE rejected_id = $1', [id, run.id])
       return run
     },
     async remove(id: string): Promise<boolean> {
