@@ -377,6 +377,18 @@ describe('tokens and businesses', () => {
     expect((await call('GET', `/admin/v1/tokens/${id}`)).status).toBe(404)
   })
 
+  test('a wait ends without the run where its token was revoked meanwhile', async () => {
+    planner({ hold: true, text: 'secret' })
+    const made = await call('POST', '/admin/v1/tokens', { business_id: unique('acme'), label: 'short' })
+    const { token, id } = made.body
+    const waiting = server.call('POST', '/v1/runs/wait', { token, json: body() })
+    await model.received(1, 'planner', deadline())
+    expect((await call('DELETE', `/admin/v1/tokens/${id}`)).status).toBe(204)
+    model.release()
+    const { status, text } = await waiting
+    expect([status, text]).toEqual([401, expect.not.stringContaining('secret')])
+  })
+
   test("a profile of the users table becomes the user_context of the user's runs", async () => {
     const user_id = unique('ann')
     expect(
