@@ -4,7 +4,7 @@ import { ClientError, isTransient } from '../client/client-error.ts'
 import { createClient } from '../client/create-client.ts'
 import type { ServerTarget } from '../client/http.ts'
 import { readEnvironment } from '../infra/config/config.ts'
-import { defaultQueuePrefix } from '../infra/config/settings.ts'
+import { settingsSchema } from '../infra/config/settings.ts'
 import { silentLog } from '../infra/lib/silent-log.ts'
 import { settlesWithin } from '../infra/lib/timeouts.ts'
 import type { JobOutcome } from '../infra/queue/job-outcome.ts'
@@ -12,8 +12,8 @@ import { watchJobOutcomes } from '../infra/queue/job-outcomes.ts'
 import { openQueues } from '../infra/queue/queues.ts'
 import { signJob } from '../infra/queue/signed-jobs.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
-import { toFieldErrors } from '../state/resource-schema.ts'
-import { type JobData, jobDataSchema } from '../state/run-request.ts'
+import { isJsonWithin, toFieldErrors } from '../state/resource-schema.ts'
+import { type JobData, jobDataSchema, maxRequestBytes } from '../state/run-request.ts'
 
 /** Where jobs are sent. */
 export type ProducerOptions = {
@@ -49,13 +49,41 @@ const graceMs = 500
 /** Of so many sessions a producer remembers the priority. */
 const maxSessions = 10_000
 
+const sentJobSchema = jobDataSchema.refine(
+  isJsonWithin(maxRequestBytes),
+  `is larger than ${maxRequestBytes} bytes; upload its files with POST /v1/files and name them by file_id`,
+)
+
 const parseJob = (request: JobData): JobData => {
-  const parsed = jobDataSchema.safeParse(request)
+  const parsed = sentJobSchema.safeParse(request)
   if (parsed.success) return parsed.data
   const errors = toFieldErrors(parsed.error)
   throw new MasonError('invalid_request', 'the job is invalid', {
     remedy: `correct ${errors.map(({ pointer, detail }) => `${pointer}: ${detail}`).join('; ')}`,
     detail: { errors },
+  })
+}
+
+const targetSchema = settingsSchema.pick({
+  REDIS_URL: true,
+  MASON_QUEUE_PREFIX: true,
+  MASON_QUEUE_SECRET: true,
+})
+
+/** Where jobs go, by the options and the environment. An empty text is none. */
+const readTarget = (options: ProducerOptions) => {
+  const env = readEnvironment()
+  const { data, error } = targetSchema.safeParse({
+    REDIS_URL: (options.redisUrl ?? env.REDIS_URL) || undefined,
+    MASON_QUEUE_PREFIX: (options.queuePrefix ?? env.MASON_QUEUE_PREFIX) || undefined,
+    MASON_QUEUE_SECRET: (options.queueSecret ?? env.MASON_QUEUE_SECRET) || undefined,
+  })
+  if (data?.REDIS_URL) return { ...data, url: data.REDIS_URL }
+  const problem = error?.issues.map(({ path, message }) => `${path.join()} ${message}`).join('; ')
+  throw new MasonError('invalid_settings', problem ?? 'there is no queue to submit to', {
+    remedy: problem
+      ? 'correct redisUrl, queuePrefix or queueSecret, or the setting that is used in its place'
+      : 'set REDIS_URL or pass redisUrl; without Redis use mason-runtime/client',
   })
 }
 
@@ -109,14 +137,7 @@ const createGoneError = (id: string): MasonError =>
  * ```
  */
 export const createProducer = async (options: ProducerOptions = {}) => {
-  const env = readEnvironment()
-  const url = options.redisUrl ?? env.REDIS_URL
-  if (!url)
-    throw new MasonError('invalid_settings', 'there is no queue to submit to', {
-      remedy: 'set REDIS_URL or pass redisUrl; without Redis use mason-runtime/client',
-    })
-  const prefix = options.queuePrefix ?? (env.MASON_QUEUE_PREFIX || defaultQueuePrefix)
-  const secret = options.queueSecret ?? env.MASON_QUEUE_SECRET
+  const { url, MASON_QUEUE_PREFIX: prefix, MASON_QUEUE_SECRET: secret } = readTarget(options)
   const { businessId: business_id = 'default', http } = options
   const queues = await openQueues({ kind: 'redis', url, prefix, log: silentLog })
   const warnOfOrder = createOrderWarning()
@@ -155,6 +176,7 @@ export const createProducer = async (options: ProducerOptions = {}) => {
       const data = parseJob({ business_id, ...request })
       const { priority } = data
       warnOfOrder(data)
+      watch?.forget(id)
       try {
         const signed = secret ? signJob(id, data, secret) : data
         await queues.submit(id, signed, { ...(priority !== undefined && { priority }) })

@@ -79,10 +79,12 @@ const isOfOtherType = ({ code, path }: z.core.$ZodIssue): boolean =>
 
 /**
  * The issues of a request, at least one. Those of a union whose message is empty are those of its member that has the type
- * of the input.
+ * of the input. What zod says of the length of a value of another type is left out.
  */
 export const resolveUnions = (issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] =>
-  issues.flatMap((issue) => {
+  issues.flatMap((issue, at) => {
+    const before = issues[at - 1]
+    if (before?.code === 'invalid_type' && before.path.join('/') === issue.path.join('/')) return []
     if (issue.code !== 'invalid_union' || issue.message !== '') return [issue]
     const member = issue.errors.find((inner) => !inner.some(isOfOtherType))
     if (!member) return [{ ...issue, message: 'Invalid input' }]

@@ -118,6 +118,27 @@ describe('POST /v1/runs', () => {
   })
 })
 
+test('a route without a body refuses the fields of one, which it would drop, and takes an empty one', async () => {
+  const { paths } = (await call('GET', '/openapi.json')).body
+  type Operation = { requestBody?: object; security?: { bearer?: string[] }[] }
+  const routes = Object.entries<Record<string, Operation>>(paths).flatMap(([path, operations]) =>
+    Object.entries(operations)
+      .filter(([method]) => ['post', 'delete'].includes(method))
+      .filter(([, { requestBody, security }]) => !requestBody && security?.[0]?.bearer?.[0] !== 'agent')
+      .map(([method]) => [method.toUpperCase(), path.replaceAll(/\{\w+\}/g, 'none')] as const),
+  )
+  expect(routes).toContainEqual(['POST', '/v1/runs/none/retry'])
+  for (const [method, path] of routes.filter(([, path]) => /^\/(admin\/)?v1/.test(path))) {
+    const { status, body } = await call(method, path, { nonsense: 1 })
+    expect([path, status, body.errors]).toEqual([
+      path,
+      422,
+      [{ pointer: '/nonsense', detail: 'unknown field' }],
+    ])
+  }
+  expect((await call('POST', '/v1/runs/none/retry', {})).status).toBe(404)
+})
+
 describe('POST /v1/runs/wait', () => {
   test('answers with the run once it has ended', async () => {
     planner({ text: 'Hello.' })
@@ -354,6 +375,18 @@ describe('tokens and businesses', () => {
     expect((await call('DELETE', `/admin/v1/tokens/${id}`)).status).toBe(204)
     expect((await server.call('GET', '/v1/runs', { token })).status).toBe(401)
     expect((await call('GET', `/admin/v1/tokens/${id}`)).status).toBe(404)
+  })
+
+  test('a wait ends without the run where its token was revoked meanwhile', async () => {
+    planner({ hold: true, text: 'secret' })
+    const made = await call('POST', '/admin/v1/tokens', { business_id: unique('acme'), label: 'short' })
+    const { token, id } = made.body
+    const waiting = server.call('POST', '/v1/runs/wait', { token, json: body() })
+    await model.received(1, 'planner', deadline())
+    expect((await call('DELETE', `/admin/v1/tokens/${id}`)).status).toBe(204)
+    model.release()
+    const { status, text } = await waiting
+    expect([status, text]).toEqual([401, expect.not.stringContaining('secret')])
   })
 
   test("a profile of the users table becomes the user_context of the user's runs", async () => {

@@ -191,6 +191,48 @@ describe.runIf(process.env.MASON_TEST_BACKEND === 'served')(
       await producer.close()
     })
 
+    test('have the outcome of what was sent last under their id', async ({ backend }) => {
+      const redisUrl = backend.config.redisUrl ?? ''
+      const { queuePrefix } = backend.config
+      const producer = await createProducer({
+        redisUrl,
+        queuePrefix,
+        queueSecret,
+        businessId: unique('same'),
+      })
+      const id = unique('job')
+      const request = { prompt: 'Say hello', user_id: 'ann', delay_ms: 600_000 }
+      const first = await runIdOf(producer, await producer.submit(request, { id }))
+      expect(await runIdOf(producer, await producer.submit(request, { id }))).toBe(first)
+      const other = await producer.submit({ ...request, prompt: 'Say goodbye' }, { id })
+      expect(await producer.outcome(other, { signal: deadline() })).toEqual({
+        errors: [{ pointer: '', detail: expect.stringContaining('another body') }],
+      })
+      await producer.close()
+    })
+
+    test('are not sent where no worker could take them', async ({ backend }) => {
+      const redisUrl = backend.config.redisUrl ?? ''
+      const { queuePrefix } = backend.config
+      const refused = (options: object) => expect(createProducer({ redisUrl, ...options })).rejects
+      await refused({ redisUrl: 'localhost' }).toThrow(/^REDIS_URL must be an address/)
+      await refused({ queuePrefix: 'a b' }).toThrow(/^MASON_QUEUE_PREFIX must be 1 to 64/)
+      await refused({ queuePrefix, queueSecret: 'short' }).toThrow(/^MASON_QUEUE_SECRET .*32/)
+      const producer = await createProducer({ redisUrl, queuePrefix, queueSecret })
+      const send = (id: string, content_base64 = 'YQ==') =>
+        producer.submit(
+          { prompt: 'x', user_id: 'ann', files: [{ name: 'a', type: 'text/plain', content_base64 }] },
+          { id },
+        )
+      await expect(send('big', 'QUFB'.repeat(8_400_000))).rejects.toMatchObject({
+        code: 'invalid_request',
+        detail: { errors: [{ pointer: '', detail: expect.stringContaining('33554432 bytes') }] },
+      })
+      await expect(send('half a pair \ud800')).rejects.toThrow('half a surrogate pair')
+      await expect(send('x'.repeat(256))).rejects.toThrow('more than 255 characters')
+      await producer.close()
+    })
+
     test('end with an error where Redis has lost them and there is no other way', async ({
       backend,
       redis,

@@ -70,7 +70,7 @@ test('mason models adds a model in one command, lists it, tests it, and shows it
 
   // the category is wrong, so the model is refused after the rest was made
   const half = await masonModels(add('--category', 'nonsense'), `${secret}\n`)
-  expect(half.code).toBe(1)
+  expect(half.code).toBe(2)
   expect(half.stdout).toMatch(
     /stopped; these were created and stay: vendor "acme", key .*, endpoint "openai"/,
   )

@@ -25,7 +25,8 @@ export const runCommand = async (
   // the reader of the output has closed it: `mason run … | head`
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.done)
-    throw error
+    printError(error)
+    process.exit(exitCodes.failed)
   })
   try {
     process.exitCode = await command(readEnvironment, scrubber)

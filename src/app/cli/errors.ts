@@ -19,11 +19,16 @@ export class UsageError extends Error {
 
 /** 2 for wrong usage or settings, else 1. */
 export const toExitCode = (error: unknown): number =>
-  error instanceof UsageError || isMasonError(error, 'invalid_settings') ? exitCodes.usage : exitCodes.failed
+  error instanceof UsageError || isMasonError(error, 'invalid_settings', 'invalid_request')
+    ? exitCodes.usage
+    : exitCodes.failed
 
 const listFieldErrors = ({ detail }: MasonError): string[] => {
   const { errors } = (detail ?? {}) as { errors?: { pointer?: string; detail?: string }[] }
-  return Array.isArray(errors) ? errors.map((field) => `  ${field.pointer || '/'}  ${field.detail}`) : []
+  // the message of one error has all of it
+  return Array.isArray(errors) && errors.length > 1
+    ? errors.map((field) => `  ${field.pointer || '/'}  ${field.detail}`)
+    : []
 }
 
 const listSettingErrors = (errors: ReturnType<typeof readSettingErrors>): string[] => [

@@ -120,7 +120,10 @@ export const runsRoutes = (app: App, { open, runtime }: ServerContext): void => 
       const { signal, release } = open.abortSignal(reply.raw)
       using deadline = openDeadline(wait_ms, signal)
       try {
-        return await request.business.wait(replayed ? run.id : run, deadline.signal)
+        const ended = await request.business.wait(replayed ? run.id : run, deadline.signal)
+        // the token may have been revoked meanwhile
+        await request.checkAgain?.()
+        return ended
       } catch (error) {
         if (!deadline.signal.aborted) throw error
         if (!signal.aborted)

@@ -3,12 +3,11 @@ import { z } from 'zod'
 import type { Database } from '../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import { newSessionId, sha256 } from '../../infra/lib/ids.ts'
-import type { IntakeJob } from '../../infra/queue/jobs.ts'
+import { type IntakeJob, maxJobIdLength } from '../../infra/queue/jobs.ts'
 import { openSignedJob } from '../../infra/queue/signed-jobs.ts'
 import { type FieldError, toFieldErrors } from '../../state/resource-schema.ts'
 import { businessIdSchema, type JobData, jobDataSchema, maxRequestBytes } from '../../state/run-request.ts'
 
-const maxIdLength = 255
 /** As in HTTP bodies. */
 const maxDepth = 100
 /** Larger texts are read in steps, between which others get turns: each takes a tenth of a second at the limit. */
@@ -98,8 +97,8 @@ export const checkJobData = (id: string, data: unknown): ReturnType<typeof check
 
 const findJobError = ({ name, id, data }: IntakeJob): string | null => {
   if (name !== 'run') return `jobs are named "run", not "${name}"`
-  if (id.includes('\u0000') || id.length > maxIdLength)
-    return `job ids have at most ${maxIdLength} characters and no NUL`
+  if (id.includes('\u0000') || id.length > maxJobIdLength)
+    return `job ids have at most ${maxJobIdLength} characters and no NUL`
   return nestsDeeper(data, maxDepth) ? `the data is nested deeper than ${maxDepth} levels` : null
 }
 

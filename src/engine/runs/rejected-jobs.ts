@@ -69,10 +69,7 @@ export const createRejectedJobs = (
       if (!job) return null
       const { business_id, ...request } = readJobData(job, corrected)
       const { run } = await submit(business_id, request, job.job_id)
-      await database.query('UPDATE rejected_jobs SET run_id = $2 WHERE rejected_id = $1::bigint', [
-        id,
-        run.id,
-      ])
+      await database.query('UPDATE rejected_jobs SET run_id = $2 WHERE rejected_id = $1', [id, run.id])
       return run
     },
     async remove(id: string): Promise<boolean> {

@@ -56,13 +56,17 @@ export const toBullOptions = ({ priority }: SendOptions): JobsOptions => ({
   priority: toBullPriority(priority),
 })
 
-/** Throws `invalid_request` for an id that BullMQ would refuse. */
+/** As many as those of an `Idempotency-Key`. */
+export const maxJobIdLength = 255
+
+/** Throws `invalid_request` for an id that BullMQ or an intake would refuse. */
 export function checkJobId(id: string): void {
   const problems = {
     'is empty': id === '',
     'is an integer': String(Number.parseInt(id, 10)) === id,
     'contains a colon': id.includes(':') && (id.split(':').length !== 3 || id.startsWith('0:')),
-    'contains a NUL character': id.includes('\u0000'),
+    'contains a NUL character or half a surrogate pair': /[\0\p{Cs}]/u.test(id),
+    'has more than 255 characters': id.length > maxJobIdLength,
   }
   const problem = Object.entries(problems).find(([, applies]) => applies)?.[0]
   if (problem === undefined) return

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatCliError } from '../../../src/app/cli/errors.ts'
+import { formatCliError, toExitCode } from '../../../src/app/cli/errors.ts'
 import { readClientError } from '../../../src/client/client-error.ts'
 
 const respond = (status: number, code: string) =>
@@ -14,4 +14,24 @@ test('an error of the server itself is printed with the request id that its log 
     'mason: what the server says\n  request id: req_1',
   )
   expect(formatCliError(await respond(404, 'not_found'), {})).toBe('mason: what the server says')
+})
+
+test('an invalid request is wrong usage, and what is wrong is printed once', async () => {
+  const errors = [{ pointer: '/limit', detail: 'must be an integer from 1 to 200' }]
+  const refuse = (detail: string, errors: object[]) =>
+    readClientError(
+      Response.json({ code: 'invalid_request', detail, errors }, { status: 422 }),
+      'the server',
+      'pass a token',
+    )
+  const one = await refuse('/limit: must be an integer from 1 to 200', errors)
+  expect(toExitCode(one)).toBe(2)
+  expect(formatCliError(one, {})).toBe('mason: /limit: must be an integer from 1 to 200')
+  const two = await refuse('the request has 2 errors', [
+    ...errors,
+    { pointer: '/status', detail: 'is unknown' },
+  ])
+  expect(formatCliError(two, {})).toBe(
+    'mason: the request has 2 errors\n  /limit  must be an integer from 1 to 200\n  /status  is unknown',
+  )
 })

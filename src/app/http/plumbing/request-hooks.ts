@@ -10,7 +10,7 @@ import { parseFormBody } from './form-body.ts'
 import { createLargeBodies, largeBytes, type Step, stepAtOnce } from './large-bodies.ts'
 import type { OpenResponses } from './open-responses.ts'
 import { discardUnreadBody, nameCaller, parseJsonBody } from './request-body.ts'
-import { validateRequest } from './request-validation.ts'
+import { refuseFields, validateRequest } from './request-validation.ts'
 import { type SignIn, toPrincipal } from './sign-in.ts'
 
 /** Adds the request id to every response, reads what is left of its body, and counts and logs every request. */
@@ -91,6 +91,8 @@ export const prepareRequests = (
         request.body = config.doc?.form
           ? await parseFormBody(request)
           : await parseJsonBody(request, config.doc ?? {}, step)
+      else if (config.doc?.role && config.doc.role !== 'agent' && Buffer.isBuffer(request.body))
+        refuseFields(await parseJsonBody(request, { bodyOptional: true }, step))
       if (schema) await validateRequest(request, step)
     }
     const isLarge = Buffer.isBuffer(request.body) && request.body.length > largeBytes

@@ -71,6 +71,12 @@ const validateParts = (request: FastifyRequest, schemas: Partial<Record<string, 
   if (errors.length > 0) throw invalidRequest(errors)
 }
 
+/** For the body of a route that takes none: what it names would be dropped silently. */
+export const refuseFields = (body: unknown): void => {
+  const { error } = z.strictObject({}).safeParse(body, { reportInput: true })
+  if (error) throw invalidRequest(toErrors(error.issues, ''))
+}
+
 /** An `invalid_request` with at least one error; of very many only the first thousand. */
 export const invalidRequest = (errors: FieldError[]): MasonError =>
   new MasonError(
