@@ -33,3 +33,10 @@ test('the runtime and the server are each a few files, and a worker does without
   expect(runtime.length).toBeLessThan(20)
   expect(server.length).toBeLessThan(20)
 })
+
+test('LangGraph is loaded with neither, but from its bundle, by the first run', () => {
+  for (const file of [...listLoaded('app/open-runtime.js'), ...listLoaded('app/http/app.js')]) {
+    expect(file).not.toBe('graph/router.js')
+    expect(readFileSync(join(built, file), 'utf8'), file).not.toMatch(/^import\b.*"@langchain\//m)
+  }
+})
