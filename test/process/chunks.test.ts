@@ -40,3 +40,9 @@ test('LangGraph is loaded with neither, but from its bundle, by the first run', 
     expect(readFileSync(join(built, file), 'utf8'), file).not.toMatch(/^import\b.*"@langchain\//m)
   }
 })
+
+test('features come from their chunk, and not each through the file of its module', () => {
+  const list = readFileSync(join(built, 'chunks/command-runtime.js'), 'utf8')
+  expect(list).toMatch(/"feature\.ts": \(\) => import\("\.\/runtime\.js"\)/)
+  expect(list).not.toMatch(/import\("\.\.\/features\//)
+})
