@@ -70,7 +70,8 @@ const askChunks = {
     for (const chunk of Object.values(bundle))
       chunk.code = chunk.code?.replaceAll(/\bimport\("(\.[^"]+)"\)/g, (call, path) => {
         const file = join(dirname(chunk.fileName), path)
-        const [, names, from] = /^export \{ ([^}]*) \} from "([^"]+)";\s*$/.exec(bundle[file]?.code ?? '') ?? []
+        const [, names, from] =
+          /^export \{ ([^}]*) \} from "([^"]+)";\s*$/.exec(bundle[file]?.code ?? '') ?? []
         if (names === undefined) return call
         const source = relative(dirname(chunk.fileName), join(dirname(file), from))
         const fields = names.split(', ').map((name) => {
