@@ -12,7 +12,7 @@ const programs = {
   producer: /^src\/producer\/index\.js$/,
   command: /^src\/(cli|features\/.*\.(command|doctor|keys|process))\.js$/,
   runtime:
-    /^src\/(app\/cli\/serve|app\/open-runtime|project\/load-project|(nodes|tools)\/.*\.(node|tool)|features\/(.*\/feature|.*\.(service|run-service|tool|node|retention)))\.js$/,
+    /^src\/(app\/cli\/serve|app\/open-runtime|project\/load-project|(nodes|tools)\/.*\.(node|tool)|features\/(.*\/feature|.*\.(service|run-service|tool|node|retention|loop|metrics)))\.js$/,
   server: /^src\/(app\/http\/app|features\/.*\.(routes|resource))\.js$/,
 }
 /** They do their work as they are loaded, so nothing else may load them. */
@@ -63,6 +63,26 @@ const keepUrls = {
     }),
 }
 
+/** What is asked for by `import()` comes from its chunk: the file of a module is for those outside, who do not know its chunk. */
+const askChunks = {
+  name: 'ask-chunks',
+  generateBundle(_options, bundle) {
+    for (const chunk of Object.values(bundle))
+      chunk.code = chunk.code?.replaceAll(/\bimport\("(\.[^"]+)"\)/g, (call, path) => {
+        const file = join(dirname(chunk.fileName), path)
+        const [, names, from] =
+          /^export \{ ([^}]*) \} from "([^"]+)";\s*$/.exec(bundle[file]?.code ?? '') ?? []
+        if (names === undefined) return call
+        const source = relative(dirname(chunk.fileName), join(dirname(file), from))
+        const fields = names.split(', ').map((name) => {
+          const [inside, outside = inside] = name.split(' as ')
+          return `${outside}: chunk.${inside}`
+        })
+        return `import("${source.startsWith('.') ? source : `./${source}`}").then((chunk) => ({ ${fields.join(', ')} }))`
+      })
+  },
+}
+
 const build = await rolldown({
   input: Object.fromEntries(files.map((file) => [file.slice(0, -'.js'.length), toId(file)])),
   platform: 'node',
@@ -71,7 +91,7 @@ const build = await rolldown({
   checks: { ineffectiveDynamicImport: false },
   external: (id, importer = root) =>
     !/^[./]/.test(id) || bundled.includes(relative(root, resolve(dirname(importer), id))),
-  plugins: [keepUrls],
+  plugins: [keepUrls, askChunks],
 })
 await build.write({
   dir: root,

@@ -7,7 +7,7 @@ import type { Call } from './stage.ts'
 
 /**
  * The longest that an event loop may stand still, and the most memory that the API may ever have had, with the heap of
- * docs/sizing.md.
+ * docs/scale.md.
  */
 export const limits = { turnMs: 500, apiMb: 512, heapMb: 384, p95Ratio: 3 }
 

@@ -19,7 +19,7 @@ const logins = ['MASON_API_DATABASE_URL', 'MASON_WORKER_DATABASE_URL', 'MASON_MI
 /** What the executor of payments has alone. */
 const executors = ['MASON_PAYMENT_DATABASE_URL', 'MASON_PAYMENT_KEY', 'MASON_PREVIOUS_PAYMENT_KEYS']
 const wanted = settingNames.filter((name) => !absent.includes(name))
-/** Those that Compose passes to a service; the option of Node stands in docs/sizing.md. */
+/** Those that Compose passes to a service; the option of Node stands in docs/scale.md. */
 const passedTo = (service: string): string[] =>
   Object.keys(services[service]?.environment ?? {}).filter((name) => name !== 'NODE_OPTIONS')
 const containers = ['api', 'worker', 'payments', 'migrate']

@@ -14,7 +14,7 @@ import { findReachedCost, findReachedLimit } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import { checkParts } from './load.ts'
 import { findNextTargets, type VisitTarget } from './route.ts'
-import { createRouter } from './router.ts'
+import type { Router, VisitStep } from './router.ts'
 import { createServiceView, createView } from './state-view.ts'
 import { describeEffects } from './tool-effects.ts'
 import { createVisit, type NodeVisit, tracedVisit } from './visit.ts'
@@ -49,26 +49,27 @@ export const buildGraph = (parts: GraphParts, serviceNames: readonly string[]): 
   for (const part of [...parts.nodes, ...parts.tools])
     visits.set(part.name, tracedVisit(part, createVisit(part, info, nextOf)))
 
-  const router = createRouter<GraphRun>(
-    listRouterNodes(parts),
-    async ({ run, services, signal }, { node, call }) => {
-      const state = await visits.get(node)?.(run, call, services, signal)
-      // a call that waits has no action: what comes next is not for it to say
-      const isWaiting = call !== null && run.isCallWaiting(call)
-      return state && !isWaiting ? findTargets(run, services, state, false) : []
-    },
-  )
+  const step: VisitStep<GraphRun> = async ({ run, services, signal }, { node, call }) => {
+    const state = await visits.get(node)?.(run, call, services, signal)
+    // a call that waits has no action: what comes next is not for it to say
+    const isWaiting = call !== null && run.isCallWaiting(call)
+    return state && !isWaiting ? findTargets(run, services, state, false) : []
+  }
+  let router: Promise<Router<GraphRun>> | undefined
+  // loaded by the first run: LangGraph is a tenth of a start, and a process without a worker never needs it
+  const openRouter = (): Promise<Router<GraphRun>> =>
+    (router ??= import('./router.ts').then(({ createRouter }) => createRouter(listRouterNodes(parts), step)))
 
   return {
     ...info,
     parts,
     version: hashParts(parts),
-    describe: async () => ({ nodes: describeParts(parts), mermaid: await router.draw() }),
+    describe: async () => ({ nodes: describeParts(parts), mermaid: await (await openRouter()).draw() }),
     missing: (run) => findNextTargets(run.actions, true).find(({ node }) => !visits.has(node))?.node ?? null,
     async walk(walk) {
       const { run, services, signal } = walk
       const from = await unlessAborted(findTargets(run, services, run.state, true), signal)
-      await router.walk(walk, from, signal)
+      await (await openRouter()).walk(walk, from, signal)
     },
     async visit(name, { run, services, signal }, call = null) {
       await visits.get(name)?.(run, call, services, signal)

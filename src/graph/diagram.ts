@@ -1,9 +1,8 @@
-import { END } from '@langchain/langgraph/web'
 import { defaultNext, lastPrepareTool, listNextTargets } from './default-next.ts'
 import type { AnyNode, AnyTool, ToolKind } from './definitions.ts'
 import { describeTarget, type GraphParts, toolKinds } from './graph-parts.ts'
 import type { VisitTarget } from './route.ts'
-import { createRouter, type RouterNodes } from './router.ts'
+import type { RouterNodes } from './router.ts'
 
 /** The graph for people and for LangGraph, made of the definitions it is built from: never drawn by hand. */
 
@@ -28,15 +27,12 @@ export const listRouterNodes = (parts: GraphParts): RouterNodes => {
   const nodes = [
     ...inVisitOrder(parts)
       .filter((part) => part.kind === 'node')
-      .map((node) => ({
-        name: toNodeName(node.name),
-        ends: node.name === 'end' ? [END] : toNodes(listNextTargets(node)),
-      })),
+      .map((node) => ({ name: toNodeName(node.name), ends: toNodes(listNextTargets(node)) })),
     ...toolKinds
       .filter((kind) => parts.tools.some(({ kinds }) => kinds.includes(kind)))
       .map((kind) => ({ name: describeTarget({ tools: kind }), ends: toolEnds(kind) })),
   ]
-  const known = new Set([END, ...nodes.map(({ name }) => name)])
+  const known = new Set(nodes.map(({ name }) => name))
   return {
     nodes: nodes.map(({ name, ends }) => ({
       name,
@@ -52,8 +48,10 @@ const toNodeName = (name: string): string => (name === 'end' ? 'end of run' : na
 const isCallKind = (kind: ToolKind): boolean => kind === 'call' || kind === 'step'
 
 /** The picture of a graph of these parts, as LangGraph draws it. */
-export const drawGraph = (parts: GraphParts): Promise<string> =>
-  createRouter(listRouterNodes(parts), async () => []).draw()
+export const drawGraph = async (parts: GraphParts): Promise<string> => {
+  const { createRouter } = await import('./router.ts')
+  return createRouter(listRouterNodes(parts), async () => []).draw()
+}
 
 /** Nodes and tools in the order in which a run visits them. */
 export const inVisitOrder = (parts: GraphParts): (AnyNode | AnyTool)[] => {

@@ -1,14 +1,14 @@
 import { setMaxListeners } from 'node:events'
 import type { RunnableConfig } from '@langchain/core/runnables'
 // the main entry would hook into every promise of the process, for tracing that is not wanted here
-import { Annotation, Command, Send, START, StateGraph } from '@langchain/langgraph/web'
+import { Annotation, Command, END, Send, START, StateGraph } from '@langchain/langgraph/web'
 import { unlessAborted } from '../state/deadline.ts'
 import type { VisitTarget } from './route.ts'
 
 /** One visit, and the next targets; none where another branch decides, or where the walk ends. */
 export type VisitStep<Walk> = (walk: Walk, target: VisitTarget) => Promise<readonly VisitTarget[]>
 
-/** A node of LangGraph, and the nodes to which it may lead. */
+/** A node of LangGraph, and the nodes to which it may lead; without any it ends the walk. */
 export type RouterNode = { name: string; ends: readonly string[] }
 
 /** The nodes of LangGraph, and which of them makes a visit. */
@@ -55,7 +55,8 @@ export const createRouter = <Walk>({ nodes, nodeOf }: RouterNodes, step: VisitSt
   }
 
   const builder = new StateGraph(Annotation.Root({}), { nodes: nodes.map(({ name }) => name) })
-  for (const { name, ends } of nodes) builder.addNode(name, visitLine, { ends: [...ends] })
+  for (const { name, ends } of nodes)
+    builder.addNode(name, visitLine, { ends: ends.length > 0 ? [...ends] : [END] })
   // a node to which none leads begins a walk; so may any other, since a walk begins where the run stands
   const targets = new Set(nodes.flatMap(({ ends }) => ends))
   for (const { name } of nodes) if (!targets.has(name)) builder.addEdge(START, name)

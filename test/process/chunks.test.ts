@@ -33,3 +33,16 @@ test('the runtime and the server are each a few files, and a worker does without
   expect(runtime.length).toBeLessThan(20)
   expect(server.length).toBeLessThan(20)
 })
+
+test('LangGraph is loaded with neither, but from its bundle, by the first run', () => {
+  for (const file of [...listLoaded('app/open-runtime.js'), ...listLoaded('app/http/app.js')]) {
+    expect(file).not.toBe('graph/router.js')
+    expect(readFileSync(join(built, file), 'utf8'), file).not.toMatch(/^import\b.*"@langchain\//m)
+  }
+})
+
+test('features come from their chunk, and not each through the file of its module', () => {
+  const list = readFileSync(join(built, 'chunks/command-runtime.js'), 'utf8')
+  expect(list).toMatch(/"feature\.ts": \(\) => import\("\.\/runtime\.js"\)/)
+  expect(list).not.toMatch(/import\("\.\.\/features\//)
+})

@@ -108,7 +108,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   limitBodies(app, bodyMemory, bodyTimes)
   app.addHook('preClose', () => open.close(drainMs))
 
-  const registerDocs = await docsRoutes(app, auth, options.docs !== 'off', base)
+  docsRoutes(app, { auth, isOpen: options.docs !== 'off', base })
   healthRoutes(app, server, options.metrics ?? 'open')
   runsRoutes(app, server)
   bulkRoutes(app)
@@ -131,7 +131,6 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
     consoleSessionRoutes(app, runtime, parts)
     await consolePageRoutes(app, { folder: options.consoleFolder ?? toPackagePath('dist', 'console'), base })
   }
-  await registerDocs()
   return app as unknown as FastifyInstance
 }
 

@@ -1,3 +1,4 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ZodType } from 'zod'
 import { type App, createDocs } from '../../routes/route.ts'
 import { apiTitle, type DocumentedRoute, openApiDocument } from './plumbing/openapi.ts'
@@ -5,18 +6,14 @@ import { apiTitle, type DocumentedRoute, openApiDocument } from './plumbing/open
 const describe = createDocs('operations')
 
 /**
- * Registers /openapi.json and collects every route that is registered after it; call the result after the last one, which
- * registers /docs. The pages of /docs are loaded here only, so that a worker never loads them. The document is built at its
- * first request, so that a start does not pay for it.
- * With `isOpen` false there is neither.
+ * Registers /openapi.json, which has every route that is registered after it, and /docs. The document is built and the pages are
+ * loaded at their first request, so that a start does not pay for them. With `isOpen` false there is neither.
  */
-export const docsRoutes = async (
+export const docsRoutes = (
   app: App,
-  auth: 'required' | 'off',
-  isOpen: boolean,
-  base: string,
-): Promise<() => Promise<void>> => {
-  if (!isOpen) return async () => {}
+  { auth, isOpen, base }: { auth: 'required' | 'off'; isOpen: boolean; base: string },
+): void => {
+  if (!isOpen) return
   const routes: DocumentedRoute[] = []
   let document: Record<string, unknown> | undefined
   let text: string | undefined
@@ -47,17 +44,35 @@ export const docsRoutes = async (
     handler: async (_request, reply) => reply.redirect(`${base}/docs`),
   })
 
-  return async () => {
-    const [swagger, swaggerUi] = await Promise.all([
-      import('@fastify/swagger'),
-      import('@fastify/swagger-ui'),
-    ])
-    // the user interface reads the document from this plugin; decision record 34 says why we build it
-    await app.register(swagger.default, { openapi: {}, transformObject: readDocument as never })
-    await app.register(swaggerUi.default, {
-      routePrefix: '/docs',
-      theme: { title: apiTitle },
-      uiConfig: { url: '/openapi.json', persistAuthorization: false },
-    })
+  let pages: Promise<FastifyInstance> | undefined
+  // of swagger-ui, by a server of their own: a server takes no plugin after its start
+  const showPage = async (
+    { method, url, headers }: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<unknown> => {
+    pages ??= openPages(readDocument)
+    const page = await (await pages).inject({ method: method as 'GET', url, headers })
+    if (page.statusCode === 404) return reply.callNotFound()
+    const { connection: _, 'transfer-encoding': __, ...pageHeaders } = page.headers
+    return reply.code(page.statusCode).headers(pageHeaders).send(page.rawPayload)
   }
+  app.get('/docs', showPage)
+  app.get('/docs/*', showPage)
+}
+
+const openPages = async (readDocument: () => Record<string, unknown>): Promise<FastifyInstance> => {
+  const [{ fastify }, swagger, swaggerUi] = await Promise.all([
+    import('fastify'),
+    import('@fastify/swagger'),
+    import('@fastify/swagger-ui'),
+  ])
+  const pages = fastify()
+  // the user interface reads the document from this plugin; decision record 34 says why we build it
+  await pages.register(swagger.default, { openapi: {}, transformObject: readDocument as never })
+  await pages.register(swaggerUi.default, {
+    routePrefix: '/docs',
+    theme: { title: apiTitle },
+    uiConfig: { url: '/openapi.json', persistAuthorization: false },
+  })
+  return pages
 }

@@ -14,11 +14,12 @@ const startParams = [...PGlite.defaultStartParams, '-c', 'shared_buffers=8MB']
 export const initDbStartParams = ['--wal-segsize=1']
 
 /**
- * Starts PGlite as Mason uses it, as the superuser and without migrating it. V8 optimizes only what runs long: optimizing
- * more costs a command of a few seconds a third of its processor time.
+ * Starts PGlite as Mason uses it, as the superuser and without migrating it. V8 checks a function when it is first called, and
+ * optimizes only what runs long: optimizing more costs a command of a few seconds a third of its processor time.
  */
 export const startPglite = (options: Pick<PGliteOptions, 'dataDir' | 'fs'>): Promise<PGlite> => {
   setFlagsFromString('--wasm-tiering-budget=2000000000')
+  setFlagsFromString('--wasm-lazy-validation')
   const parsers = { [types.INT8]: Number }
   return PGlite.create({ ...options, initDbStartParams, startParams, extensions: { vector }, parsers })
 }

@@ -35,7 +35,7 @@ export const sweepUsage = async (sql: Sql, graceMs: number): Promise<number> => 
        'total_tokens', tokens, 'cached_tokens', 0, 'reasoning_tokens', 0, 'estimated', true, 'cost_micro', cost_micro,
        'ms', least(2147483647, (extract(epoch FROM clock_timestamp() - reserved_at) * 1000)::bigint)))) AS entered
      FROM (SELECT * FROM usage_reservations WHERE expires_at < clock_timestamp() - $1 * interval '1 ms'
-       ORDER BY expires_at LIMIT ${maxSweepRows}) r`,
+       ORDER BY expires_at LIMIT ${maxSweepRows}) r HAVING count(*) > 0`,
     [graceMs],
   )
   const entered = row?.entered ?? 0

@@ -1,4 +1,7 @@
-import { CompactEncrypt, type CryptoKey, compactDecrypt, decodeProtectedHeader, type JWK } from 'jose'
+import type { CryptoKey, JWK } from 'jose'
+import { decodeProtectedHeader } from 'jose/decode/protected_header'
+import { compactDecrypt } from 'jose/jwe/compact/decrypt'
+import { CompactEncrypt } from 'jose/jwe/compact/encrypt'
 import { queryOne } from '../../../infra/database/database.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'

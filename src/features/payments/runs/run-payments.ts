@@ -1,4 +1,5 @@
-import { compactVerify, importJWK } from 'jose'
+import { compactVerify } from 'jose/jws/compact/verify'
+import { importJWK } from 'jose/key/import'
 import { createBlobs } from '../../../files/blobs/blobs.ts'
 import { queryOne } from '../../../infra/database/database.ts'
 import { keepWithView, type Viewed } from '../../../infra/lib/keep-with-view.ts'

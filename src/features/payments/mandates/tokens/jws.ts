@@ -1,5 +1,5 @@
 import { verify } from 'node:crypto'
-import { CompactSign } from 'jose'
+import { CompactSign } from 'jose/jws/compact/sign'
 import {
   checkLength,
   decodeBase64Url,

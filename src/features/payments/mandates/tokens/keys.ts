@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { type CryptoKey, exportJWK, type JWK } from 'jose'
+import type { CryptoKey, JWK } from 'jose'
+import { exportJWK } from 'jose/key/export'
 import { LRUCache } from 'lru-cache'
 import { decodeBase64Url, hashText, isObject, type JsonObject } from './encoding.ts'
 import { TokenError } from './token-error.ts'
