@@ -40,10 +40,7 @@ export const createAuditing = () => {
       sql: {
         query: (text, values = []) => {
           if (/\bINSERT INTO\b/.test(text))
-            made ??=
-              Object.values(values).find(
-                (value): value is string => typeof value === 'string' && madeId.test(value),
-              ) ?? null
+            made ??= Object.values(values).find((one) => typeof one === 'string' && madeId.test(one)) ?? null
           return sql.query(text, values)
         },
       } satisfies Sql as Sql,
@@ -73,6 +70,8 @@ export const createAuditing = () => {
   return {
     /** Everything that `work` starts belongs to the request. */
     run: <T>(entry: AuditEntry, work: () => T): T => requests.run(entry, work),
+    /** Until then each promise of the process looks here for a request. */
+    close: async (): Promise<void> => requests.disable(),
     /** The database whose transactions write what a request of an admin changes. */
     wrap: <Wrapped extends Database>(database: Wrapped): Wrapped => ({
       ...database,
