@@ -40,7 +40,10 @@ export const createAuditing = () => {
       sql: {
         query: (text, values = []) => {
           if (/\bINSERT INTO\b/.test(text))
-            made ??= Object.values(values).find((one) => typeof one === 'string' && madeId.test(one)) ?? null
+            made ??=
+              Object.values(values).find(
+                (value): value is string => typeof value === 'string' && madeId.test(value),
+              ) ?? null
           return sql.query(text, values)
         },
       } satisfies Sql as Sql,
