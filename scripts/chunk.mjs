@@ -5,14 +5,18 @@ import { readdirSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 
-/** What each program loads at its start. A module that none of them loads stays a file of its own. */
+/**
+ * What each program loads at its start; the process that reads files and a command load more with the file and the command. A module
+ * that no program loads stays a file of its own.
+ */
 const programs = {
-  child: /^src\/files\/child\/main-process\.js$/,
+  child: /^src\/files\/child\/.*\.js$/,
   client: /^src\/client\/index\.js$/,
   producer: /^src\/producer\/index\.js$/,
   command: /^src\/(cli|features\/.*\.(command|doctor|keys|process))\.js$/,
+  called: /^src\/(project\/load-project|features\/.*\/feature|app\/cli\/(?!serve|standby|doctor\/).*)\.js$/,
   runtime:
-    /^src\/(app\/cli\/serve|app\/open-runtime|project\/load-project|(nodes|tools)\/.*\.(node|tool)|features\/(.*\/feature|.*\.(service|run-service|tool|node|retention|loop|metrics)))\.js$/,
+    /^src\/(app\/cli\/serve|app\/open-runtime|(nodes|tools)\/.*\.(node|tool)|features\/(.*\/feature|.*\.(service|run-service|tool|node|retention|loop|metrics)))\.js$/,
   server: /^src\/(app\/http\/app|features\/.*\.(routes|resource))\.js$/,
 }
 /** They do their work as they are loaded, so nothing else may load them. */
@@ -37,6 +41,8 @@ const findLoaders = (graph) => {
     for (const id of reached) loaders.set(id, [...(loaders.get(id) ?? []), program])
   }
   for (const file of scripts) loaders.delete(toId(file))
+  // one chunk of them would load the libraries of all formats, or commands, for one
+  for (const [id, names] of loaders) if (['child', 'called'].includes(names.join())) loaders.delete(id)
   return loaders
 }
 

@@ -51,6 +51,7 @@ export const openDrivers = async (
   // what both parts of the process share works under the login of the API, which may less
   const apiDatabase = wrap.database?.(opened.api) ?? opened.api
   const auditing = createAuditing()
+  closers.add(auditing.close)
   const database = auditing.wrap(apiDatabase)
   const workerDatabase =
     opened.worker === opened.api ? apiDatabase : (wrap.database?.(opened.worker) ?? opened.worker)
@@ -60,7 +61,8 @@ export const openDrivers = async (
     const spans = telemetry.counts()
     if (spans) metrics.spans(spans)
   })
-  const { readVisit, withVisits } = createVisitScope()
+  const { readVisit, withVisits, close } = createVisitScope()
+  closers.add(close)
   const tracer = withVisits(withToolMetrics(telemetry.tracer, metrics, clock))
   const { redisUrl: url, queuePrefix: prefix } = config
   const queueOptions =

@@ -1,5 +1,3 @@
-// backends: both
-
 import { describe, expect } from 'vitest'
 import { actionEventSchema, runViewSchema, sessionViewSchema } from '../../src/state/run-view.ts'
 import { runtimeStateSchema } from '../../src/state/runtime-state.ts'

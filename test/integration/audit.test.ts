@@ -1,8 +1,11 @@
-import { describe, expect } from 'vitest'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { describe, expect, vi } from 'vitest'
 import { unique } from '../support/backend.ts'
-import type { TestServer } from '../support/http.ts'
+import { startServer, type TestServer } from '../support/http.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
 import { count } from '../support/runs.ts'
+import { say } from '../support/script.ts'
+import { fakeModels, openTestRuntime } from '../support/test-runtime.ts'
 
 const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, { worker: false })
 let server: TestServer
@@ -98,4 +101,24 @@ describe('the token of an operator', () => {
     expect((await call('GET', 'vendors', undefined, bob.token)).status).toBe(401)
     expect((await call('GET', `operators/${bob.id}`)).status).toBe(404)
   })
+})
+
+test('a closed runtime leaves no storage into which each promise of the process has to look', async ({
+  backend,
+  model,
+}) => {
+  const run = vi.spyOn(AsyncLocalStorage.prototype, 'run')
+  const disable = vi.spyOn(AsyncLocalStorage.prototype, 'disable')
+  const runtime = await openTestRuntime(backend, { models: fakeModels(model.baseUrl) })
+  const own = await startServer({ runtime, auth: 'required', adminToken })
+  say(model, { planner: [{ text: 'Done.' }] })
+  expect((await runtime.complete({ prompt: 'Hello' })).status).toBe('completed')
+  await own.call('POST', '/admin/v1/operators', { token: adminToken, json: { name: 'Ann' } })
+  await own.close()
+  await runtime.close()
+  // of visits and of requests
+  const used = new Set(run.mock.contexts)
+  expect(used.size).toBe(2)
+  expect([...used].filter((storage) => !disable.mock.contexts.includes(storage))).toEqual([])
+  vi.restoreAllMocks()
 })

@@ -11,6 +11,7 @@ import { cancelRun } from '../../src/engine/runs/settlement.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { test } from '../support/integration-test.ts'
 import { claim, codeOf, endLease, entry, mustClaim, rowOf, submitTo } from '../support/runs.ts'
+import { isSaidByServers } from '../support/tier.ts'
 
 test.afterEach(async ({ database }) => {
   for (const table of ['outbox', 'actions', 'sessions', 'idempotency', 'users'])
@@ -153,19 +154,22 @@ describe('ten claimers at once', () => {
     expect(claims).toHaveLength(30)
   })
 
-  test('never start more runs of a business than its limit allows', async ({ database }) => {
-    // without the guard the moment is met in every third round only
-    const rounds = 20
-    for (let at = 0; at < 3 * rounds; at++) await submitTo(database, 'a')
-    for (let at = 0; at < 5; at++) await submitTo(database, 'b')
-    await database.query(`UPDATE businesses SET max_concurrency = 3 WHERE tenant = 'a'`)
-    for (let round = 1; round <= rounds; round++) {
-      const claims = await claimAll(database)
-      expect(claims.filter(({ tenant }) => tenant === 'a')).toHaveLength(3)
-      expect(claims.filter(({ tenant }) => tenant === 'b')).toHaveLength(round === 1 ? 5 : 0)
-      await Promise.all(claims.map((run) => finish(database, run)))
-    }
-  })
+  test.skipIf(isSaidByServers)(
+    'never start more runs of a business than its limit allows',
+    async ({ database }) => {
+      // without the guard the moment is met in every third round only
+      const rounds = 20
+      for (let at = 0; at < 3 * rounds; at++) await submitTo(database, 'a')
+      for (let at = 0; at < 5; at++) await submitTo(database, 'b')
+      await database.query(`UPDATE businesses SET max_concurrency = 3 WHERE tenant = 'a'`)
+      for (let round = 1; round <= rounds; round++) {
+        const claims = await claimAll(database)
+        expect(claims.filter(({ tenant }) => tenant === 'a')).toHaveLength(3)
+        expect(claims.filter(({ tenant }) => tenant === 'b')).toHaveLength(round === 1 ? 5 : 0)
+        await Promise.all(claims.map((run) => finish(database, run)))
+      }
+    },
+  )
 
   test('still find runs while others submit to the same business', async ({ database }) => {
     for (let at = 0; at < 5; at++) await submitTo(database, 'a')

@@ -1,5 +1,3 @@
-// backends: both
-
 import { expect } from 'vitest'
 import { readRegistryVersion } from '../../src/models/registry/registry-rows.ts'
 import { startAgentServer } from '../support/agent-servers.ts'

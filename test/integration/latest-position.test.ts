@@ -1,5 +1,3 @@
-// backends: both
-
 import { expect } from 'vitest'
 import { createLatestPositions } from '../../src/engine/runs/latest-positions.ts'
 import { appendAction } from '../../src/engine/runs/run-log.ts'

@@ -1,5 +1,3 @@
-// backends: both
-
 import { describe, expect } from 'vitest'
 import { readOffer } from '../../src/features/payments/consent/offers.ts'
 import { createNonce, orderPayment, type PaymentRequest } from '../../src/features/payments/ledger/orders.ts'

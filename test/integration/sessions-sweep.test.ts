@@ -1,5 +1,3 @@
-// backends: both
-
 import { expect } from 'vitest'
 import { ensureBusiness } from '../../src/accounts/businesses.ts'
 import { createRetentionSweep } from '../../src/engine/sessions/retention-sweep.ts'

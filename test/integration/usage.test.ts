@@ -1,5 +1,3 @@
-// backends: both
-
 import { describe, expect } from 'vitest'
 import { databaseRef } from '../../src/features/core.ref.ts'
 import type { UsageGroup } from '../../src/features/usage/usage-schemas.ts'

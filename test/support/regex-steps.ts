@@ -11,8 +11,8 @@ const tooMany = new Error('more than the limit')
  * How often an engine that backtracks, as that of JavaScript does, looks at a part of a pattern while it searches a text: a
  * count, which is the same on every machine. Infinite beyond 5 million.
  */
-const countRegexSteps = ({ source, flags }: RegExp, text: string): number => {
-  const chars = /[uv]/.test(flags) ? [...text] : text.split('')
+const createStepCounter = ({ source, flags }: RegExp): ((text: string) => number) => {
+  let chars: string[] = []
   const isWord = new Map<string | undefined, boolean>()
   const isWordAt = (at: number): boolean => {
     const known = isWord.get(chars[at]) ?? /^\w$/.test(chars[at] ?? '')
@@ -25,7 +25,7 @@ const countRegexSteps = ({ source, flags }: RegExp, text: string): number => {
     if (++steps > maxSteps) throw tooMany
   }
   /** From where to where; no text is made of it unless the pattern asks for it. */
-  const captures: (readonly [number, number] | undefined)[] = []
+  let captures: (readonly [number, number] | undefined)[] = []
   const names = new Map<string, number>()
 
   const toSet = (raw: string): ((char: string | undefined) => boolean) => {
@@ -127,35 +127,38 @@ const countRegexSteps = ({ source, flags }: RegExp, text: string): number => {
 
   let groups = 1
   const whole = toChoice(parsePattern(source), 1)
-  let matches = 0
-  try {
-    for (let at = 0; at <= chars.length; ) {
-      step()
-      let end = -1
-      const isFound = whole(at, (place) => {
-        end = place
-        return true
-      })
-      if (isFound) matches++
-      if (flags.includes('y') || (isFound && !flags.includes('g'))) break
-      at = isFound && end > at ? end : at + 1
+  return (text) => {
+    chars = /[uv]/.test(flags) ? [...text] : text.split('')
+    steps = 0
+    captures = []
+    let matches = 0
+    try {
+      for (let at = 0; at <= chars.length; ) {
+        step()
+        let end = -1
+        const isFound = whole(at, (place) => {
+          end = place
+          return true
+        })
+        if (isFound) matches++
+        if (flags.includes('y') || (isFound && !flags.includes('g'))) break
+        at = isFound && end > at ? end : at + 1
+      }
+    } catch (error) {
+      if (error !== tooMany) throw error
+      return Number.POSITIVE_INFINITY
     }
-  } catch (error) {
-    if (error !== tooMany) throw error
-    return Number.POSITIVE_INFINITY
+    if (matches > 0 !== new RegExp(source, flags).test(text))
+      throw new Error(`/${source}/${flags} is read wrongly here: correct createStepCounter`)
+    return steps
   }
-  if (matches > 0 !== new RegExp(source, flags).test(text))
-    throw new Error(`/${source}/${flags} is read wrongly here: correct countRegexSteps`)
-  return steps
 }
 
 /** A text, made against a pattern, of which twice as much takes more than twice the steps; null: it has none. */
 export const findSlowText = ({ source, flags }: { source: string; flags: string }): string | null => {
-  const pattern = new RegExp(source, flags)
+  const countSteps = createStepCounter(new RegExp(source, flags))
   const grows = (attack: Parameters<typeof toAttackText>[0], length: number): boolean => {
-    const [one, two] = [length, 2 * length].map((size) =>
-      countRegexSteps(pattern, toAttackText(attack, size)),
-    )
+    const [one, two] = [length, 2 * length].map((size) => countSteps(toAttackText(attack, size)))
     return two === Number.POSITIVE_INFINITY || (two as number) > 2.4 * (one as number)
   }
   // what is repeated up to some hundred times grows at first

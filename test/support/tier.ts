@@ -11,3 +11,7 @@ export const inGate = <Row>(count: number, rows: readonly Row[]): readonly Row[]
 export const testInAll = (title: string, run: () => Promise<unknown>): void => {
   if (!isGate) test(title, run)
 }
+
+/** The gate is on the embedded database although there are servers: what a test says of SQL alone, it says there. */
+export const isSaidByServers =
+  isGate && process.env.MASON_TEST_BACKEND === 'embedded' && Boolean(process.env.TEST_DATABASE_URL)

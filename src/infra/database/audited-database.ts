@@ -73,6 +73,8 @@ export const createAuditing = () => {
   return {
     /** Everything that `work` starts belongs to the request. */
     run: <T>(entry: AuditEntry, work: () => T): T => requests.run(entry, work),
+    /** Until then each promise of the process looks here for a request. */
+    close: async (): Promise<void> => requests.disable(),
     /** The database whose transactions write what a request of an admin changes. */
     wrap: <Wrapped extends Database>(database: Wrapped): Wrapped => ({
       ...database,

@@ -132,7 +132,7 @@ export const createOtlpTracer = (
       ),
     learning: (about, work) => within(names.toLearningSpan(about), remoteRoot(about.run_id), work),
   }
-  return { tracer, shutdown: () => provider.shutdown() }
+  return { tracer, shutdown: () => provider.shutdown().finally(() => current.disable()) }
 }
 
 const toLink = ({ traceId, spanId, sampled }: NonNullable<ReturnType<typeof parseTraceparent>>): Link => {

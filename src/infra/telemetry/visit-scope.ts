@@ -19,5 +19,7 @@ export const createVisitScope = () => {
       ...tracer,
       visit: (about, work) => scope.run(toNote(about), () => tracer.visit(about, work)),
     }),
+    /** Until then each promise of the process looks here for a visit. */
+    close: async (): Promise<void> => scope.disable(),
   }
 }

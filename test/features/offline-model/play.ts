@@ -1,5 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdirSync, mkdtempSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { renderPlan } from '../../../src/context/context.ts'
 import { describeFiles } from '../../../src/context/file-descriptions.ts'
@@ -56,7 +56,21 @@ export const partsFor = (prompt: string, { user, memory, structure }: Chat, file
 
 type Prepared = { shown: string; run(name: string, args: Args): Promise<string> }
 
-const prepare = async (folder: string, files: Record<string, string>): Promise<Prepared> => {
+// the next `npm test` removes it: no hook of vitest is the last of its process
+mkdirSync('test-results', { recursive: true })
+const root = mkdtempSync(join('test-results', 'offline-'))
+/** By their content: hundreds of questions are about the same few files. */
+const prepared = new Map<string, Promise<Prepared>>()
+
+const prepare = (files: Record<string, string>): Promise<Prepared> => {
+  const key = JSON.stringify(files)
+  const found = prepared.get(key) ?? prepareIn(join(root, String(prepared.size)), files)
+  prepared.set(key, found)
+  return found
+}
+
+const prepareIn = async (folder: string, files: Record<string, string>): Promise<Prepared> => {
+  await mkdir(folder)
   const tables: Record<string, PreparedTable> = {}
   const documents: Record<string, unknown> = {}
   const loaded: LoadedTable[] = []
@@ -116,42 +130,37 @@ const search = (name: string, text: string, source: string): string => {
 
 /** Plays one turn; throws when the model does not come to an end within 10 replies. */
 export const play = async (prompt: string, chat: Chat = {}): Promise<Outcome> => {
-  const folder = await mkdtemp(join(tmpdir(), 'mason-offline-'))
-  try {
-    const { shown, run } = await prepare(folder, chat.files ?? {})
-    const parts = partsFor(prompt, chat, shown)
-    const messages: ModelMessage<string>[] = [{ role: 'user', content: promptText(parts) }]
-    const tools = toolsNamed(chat.tools ?? allTools) ?? []
-    const calls: Outcome['calls'] = []
-    let todos: Todo[] = []
-    for (let round = 0; round < 10; round++) {
-      const shownParts = [...parts, ...renderPlan({ todos: [todos] }, 9000, fence)]
-      const reply = answerOffline({ role: 'planner', messages, parts: shownParts, tools })
-      const made = reply.tool_calls.map((call, i) => ({ id: `c${round}_${i}`, ...call }))
-      const changes = made.filter(({ name }) => name === 'update_todos')
-      const own = made.filter(({ name }) => name !== 'update_todos')
-      if (own.length === 0)
-        return {
-          text: reply.text,
-          calls,
-          todos,
-          closing: changes.map((call) => JSON.parse(call.arguments) as Args),
-        }
-      for (const { arguments: json } of changes) {
-        const planned = applyTodoChanges(todos, (JSON.parse(json) as { todos: TodoChange[] }).todos)
-        if (!planned.ok) throw new Error(planned.error)
-        todos = planned.todos
+  const { shown, run } = await prepare(chat.files ?? {})
+  const parts = partsFor(prompt, chat, shown)
+  const messages: ModelMessage<string>[] = [{ role: 'user', content: promptText(parts) }]
+  const tools = toolsNamed(chat.tools ?? allTools) ?? []
+  const calls: Outcome['calls'] = []
+  let todos: Todo[] = []
+  for (let round = 0; round < 10; round++) {
+    const shownParts = [...parts, ...renderPlan({ todos: [todos] }, 9000, fence)]
+    const reply = answerOffline({ role: 'planner', messages, parts: shownParts, tools })
+    const made = reply.tool_calls.map((call, i) => ({ id: `c${round}_${i}`, ...call }))
+    const changes = made.filter(({ name }) => name === 'update_todos')
+    const own = made.filter(({ name }) => name !== 'update_todos')
+    if (own.length === 0)
+      return {
+        text: reply.text,
+        calls,
+        todos,
+        closing: changes.map((call) => JSON.parse(call.arguments) as Args),
       }
-      messages.push({ role: 'assistant', content: reply.text, tool_calls: own })
-      for (const { id, name, arguments: json } of own) {
-        const args = JSON.parse(json) as Args
-        const result = chat.instead?.(name, args) ?? (await run(name, args))
-        calls.push({ name, args, result })
-        messages.push({ role: 'tool', tool_call_id: id, content: fence(result, toLabel('file')) })
-      }
+    for (const { arguments: json } of changes) {
+      const planned = applyTodoChanges(todos, (JSON.parse(json) as { todos: TodoChange[] }).todos)
+      if (!planned.ok) throw new Error(planned.error)
+      todos = planned.todos
     }
-    throw new Error(`no end after 10 replies: ${JSON.stringify(calls.slice(-3))}`)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
+    messages.push({ role: 'assistant', content: reply.text, tool_calls: own })
+    for (const { id, name, arguments: json } of own) {
+      const args = JSON.parse(json) as Args
+      const result = chat.instead?.(name, args) ?? (await run(name, args))
+      calls.push({ name, args, result })
+      messages.push({ role: 'tool', tool_call_id: id, content: fence(result, toLabel('file')) })
+    }
   }
+  throw new Error(`no end after 10 replies: ${JSON.stringify(calls.slice(-3))}`)
 }

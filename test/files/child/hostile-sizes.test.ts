@@ -19,7 +19,6 @@ const generated: Generated[] = [
   ['spaces.html', (n) => `<pre>${times(' ', n)}x</pre>`, 1_000_000],
   ['open-tag.html', (n) => `<p>x</p><${times('a', n)}`, 1_000_000],
   ['heading.md', (n) => `# a${times(' ', n)}x`, 1_000_000],
-  ['equal-names.csv', (n) => `${times('a,', n)}a\n${times('1,', n)}1\n`, 100_000],
   ['open-quote.csv', (n) => `a,b\n1,2\n"${times('x\n', n)}`, 1_000_000],
   ['fields.json', (n) => `[${numbered(n, (at) => `{"k${at}":1}`)}]`, 50_000],
   ['deep.json', (n) => times('[', n) + times(']', n), 1_000_000],

@@ -10,6 +10,7 @@ import { migratePglite, startPglite } from '../../../src/infra/database/pglite.t
 import { readSeedImage, toSeedImageName, unpackSeedImage } from '../../../src/infra/database/seed-image.ts'
 import { seededBytes } from '../../support/random.ts'
 import { codeOf } from '../../support/runs.ts'
+import { testInAll } from '../../support/tier.ts'
 
 const logged = () => ({ debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() })
 
@@ -57,7 +58,8 @@ const shapeOf = async (pglite: PGlite): Promise<Record<string, unknown[]>> => {
 }
 
 describe('the dump that a new embedded database begins from', () => {
-  test('gives a database equal to one of initdb and the migrations', async () => {
+  // a second initdb with all migrations: each test on PGlite begins from a dump, and `integration/migrations` looks at what they make
+  testInAll('gives a database equal to one of initdb and the migrations', async () => {
     const path = join(folder, 'pgdata')
     unpackSeedImage(tar, path)
     const begun = await startPglite({ dataDir: path })
