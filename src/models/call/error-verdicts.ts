@@ -87,10 +87,7 @@ export const isRequestError = ({
 
 /** Whether it is of no use to ask this model again in the same call. */
 export const isFinalForModel = ({ code, meaning }: ProviderError): boolean =>
-  code === 'model_bad_request' ||
-  code === 'model_context_too_long' ||
-  code === 'model_unreadable_answer' ||
-  meaning === 'bad_output'
+  /bad_request|context_too_long|unreadable/.test(code) || meaning === 'bad_output'
 
 /** Whether a candidate may be asked again in the same call. */
 export const isFinalForCandidate = (error: ProviderError): boolean => !error.retry || isFinalForModel(error)

@@ -89,8 +89,6 @@ const findWaitField = (value: unknown, nowMs: number, depth = 0): number | undef
 
 /** The wait that a body asks for, in a field or in words. */
 export const readBodyWaitMs = (json: unknown, words: string, nowMs = Date.now()): number | undefined => {
-  const field = findWaitField(json, nowMs)
-  if (field !== undefined) return field
   const found = phrases.map((phrase) => phrase.exec(words)?.[1]).find((text) => text !== undefined)
-  return toWaitMs(found, 1000, nowMs)
+  return findWaitField(json, nowMs) ?? toWaitMs(found, 1000, nowMs)
 }
