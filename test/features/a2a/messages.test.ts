@@ -5,7 +5,9 @@ const check =
   (message: Record<string, unknown>, version: '1.0' | '0.3' = '1.0') =>
   () =>
     checkMessage(
-      omitNullMembers({ message: { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'hello' }], ...message } }),
+      omitNullMembers({
+        message: { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'hello' }], ...message },
+      }),
       version,
     )
 
