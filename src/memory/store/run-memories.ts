@@ -4,7 +4,7 @@ import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import type { RecalledMemory } from '../../state/memory-kinds.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Memories, OwnStatement } from '../../state/ports/memories.ts'
-import { type Models, rulesOnly } from '../../state/ports/models.ts'
+import { type Models, rulesOnly, type VisitNote } from '../../state/ports/models.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { noTracer } from '../../state/ports/tracer.ts'
 import { derivedLabel } from '../../state/provenance.ts'
@@ -111,9 +111,15 @@ export const createRunMemories = (
   parts: MemoryServices & CheckServices & Pick<Models, 'rerank'> & { clock?: Pick<Clock, 'sleep'> },
   owner: MemoryOwner,
   source: NoteSource,
+  visit?: VisitNote,
 ): Memories => {
   const { database, recall = true, tracer = noTracer, clock = systemClock } = parts
-  const caller: ModelCaller = { business_id: owner.business, user_id: owner.user_id, run_id: source.run_id }
+  const caller: ModelCaller = {
+    business_id: owner.business,
+    user_id: owner.user_id,
+    run_id: source.run_id,
+    ...(visit && { visit }),
+  }
   const searchRanked = async (
     text: string,
     limit: number,
