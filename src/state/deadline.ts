@@ -6,8 +6,9 @@
 export const openDeadline = (ms: number, signal: AbortSignal): { signal: AbortSignal } & Disposable => {
   const over = new AbortController()
   const end = (): void => over.abort(signal.reason)
-  const late = new DOMException(`nothing within ${ms} ms`, 'TimeoutError')
-  const timer = setTimeout(() => over.abort(late), ms).unref()
+  const timer = setTimeout(() => {
+    over.abort(new DOMException(`nothing within ${ms} ms`, 'TimeoutError'))
+  }, ms).unref()
   if (signal.aborted) end()
   else signal.addEventListener('abort', end, { once: true })
   return {
@@ -19,16 +20,16 @@ export const openDeadline = (ms: number, signal: AbortSignal): { signal: AbortSi
   }
 }
 
-/** `work`, or the signal's reason as soon as it is aborted; the work itself goes on. */
-export const unlessAborted = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
-  let onAbort = (): void => {}
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason)
+/** `work`, or the signal's reason as soon as it is aborted; the work itself goes on. Each statement passes here: no promise too many. */
+export const unlessAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const settle =
+      <V>(how: (value: V) => void) =>
+      (value: V): void => {
+        signal.removeEventListener('abort', onAbort)
+        how(value)
+      }
+    const onAbort = () => reject(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
+    work.then(settle(resolve), settle(reject))
   })
-  try {
-    return await Promise.race([work, aborted])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
-}
