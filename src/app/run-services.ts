@@ -61,4 +61,4 @@ export const openRunServices = async (parts: ServiceParts, { setup }: RuntimeOpt
 const toCaller = (
   { tenant: business_id, user_id, run_id }: RunClaim,
   visit: VisitNote | undefined,
-): ModelCaller => ({ business_id, user_id, run_id, ...(visit && { visit }) })
+): ModelCaller => ({ business_id, user_id, run_id, visit })

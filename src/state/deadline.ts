@@ -6,9 +6,8 @@
 export const openDeadline = (ms: number, signal: AbortSignal): { signal: AbortSignal } & Disposable => {
   const over = new AbortController()
   const end = (): void => over.abort(signal.reason)
-  const timer = setTimeout(() => {
-    over.abort(new DOMException(`nothing within ${ms} ms`, 'TimeoutError'))
-  }, ms).unref()
+  const late = () => over.abort(new DOMException(`nothing within ${ms} ms`, 'TimeoutError'))
+  const timer = setTimeout(late, ms).unref()
   if (signal.aborted) end()
   else signal.addEventListener('abort', end, { once: true })
   return {
@@ -23,13 +22,7 @@ export const openDeadline = (ms: number, signal: AbortSignal): { signal: AbortSi
 /** `work`, or the signal's reason as soon as it is aborted; the work itself goes on. Each statement passes here: no promise too many. */
 export const unlessAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise((resolve, reject) => {
-    const settle =
-      <V>(how: (value: V) => void) =>
-      (value: V): void => {
-        signal.removeEventListener('abort', onAbort)
-        how(value)
-      }
     const onAbort = () => reject(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
-    work.then(settle(resolve), settle(reject))
+    void work.then(resolve, reject).then(() => signal.removeEventListener('abort', onAbort))
   })

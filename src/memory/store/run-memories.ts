@@ -114,12 +114,8 @@ export const createRunMemories = (
   visit?: VisitNote,
 ): Memories => {
   const { database, recall = true, tracer = noTracer, clock = systemClock } = parts
-  const caller: ModelCaller = {
-    business_id: owner.business,
-    user_id: owner.user_id,
-    run_id: source.run_id,
-    ...(visit && { visit }),
-  }
+  const { business: business_id, user_id } = owner
+  const caller: ModelCaller = { business_id, user_id, run_id: source.run_id, visit }
   const searchRanked = async (
     text: string,
     limit: number,
@@ -138,8 +134,7 @@ export const createRunMemories = (
   }
   return {
     async any() {
-      const { business, user_id } = owner
-      const values = [business, user_id, source.session_id, recall]
+      const values = [business_id, user_id, source.session_id, recall]
       return asUser(database, owner, (sql) => hasRow(sql, anyStatement, values), { pipelined: true })
     },
     async search(text, limit, signal) {
@@ -159,7 +154,7 @@ export const createRunMemories = (
           asUser(
             quick.database,
             owner,
-            (sql) => sql.query<MemoryRow>(standingStatement, [owner.business, owner.user_id]),
+            (sql) => sql.query<MemoryRow>(standingStatement, [business_id, user_id]),
             { pipelined: true },
           ),
         ])

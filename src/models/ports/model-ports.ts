@@ -38,7 +38,7 @@ export type ModelCaller = {
   /** Of a call without a run; a run has the token that submitted it. */
   token_id?: string | null
   /** The visit of the run on whose behalf it calls. */
-  visit?: VisitNote
+  visit?: VisitNote | undefined
 }
 
 /** Whole tokens. `cached_tokens` are part of the prompt's, `reasoning_tokens` of the completion's. */
