@@ -17,7 +17,6 @@ import { addSettingSecrets } from '../infra/secrets/setting-secrets.ts'
 import { withToolMetrics } from '../infra/telemetry/measured-tracer.ts'
 import { createMetrics } from '../infra/telemetry/metrics.ts'
 import { openTelemetry } from '../infra/telemetry/telemetry.ts'
-import { createVisitScope } from '../infra/telemetry/visit-scope.ts'
 import { readFeatureMigrations } from './load-feature-sources.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 
@@ -61,9 +60,7 @@ export const openDrivers = async (
     const spans = telemetry.counts()
     if (spans) metrics.spans(spans)
   })
-  const { readVisit, withVisits, close } = createVisitScope()
-  closers.add(close)
-  const tracer = withVisits(withToolMetrics(telemetry.tracer, metrics, clock))
+  const tracer = withToolMetrics(telemetry.tracer, metrics, clock)
   const { redisUrl: url, queuePrefix: prefix } = config
   const queueOptions =
     url === null
@@ -78,7 +75,7 @@ export const openDrivers = async (
   const egress = openEgress()
   closers.use(egress)
   const databases = { database, workerDatabase, executorDatabase: opened.payments, auditing }
-  const observers = { log, metrics, tracer, readVisit, readBacklog }
+  const observers = { log, metrics, tracer, readBacklog }
   return { ...databases, ...observers, clock, scrubber, queues, hints, egress, closers }
 }
 

@@ -41,7 +41,7 @@ const maxMediaBytes = 64 * 1024 * 1024
 
 /** Opens everything between the port of the graph and the vendors: registry, health, ledger, providers, and the gateway. */
 export const openModels = async (config: Config, options: RuntimeOptions, drivers: Drivers) => {
-  const { database, hints, clock, log, scrubber, closers, readVisit, metrics } = drivers
+  const { database, hints, clock, log, scrubber, closers, metrics } = drivers
   const { modelRetryDelays: retryDelays = {} } = options
   const masterKeys = await openMasterKeys(config, (secret) => scrubber.add(secret))
   const inProcess = await findInProcessModel(config)
@@ -78,7 +78,7 @@ export const openModels = async (config: Config, options: RuntimeOptions, driver
     http: openHttpProvider({ egress, clock, compile: readerOf }),
   }
   const redact = (text: string): string => scrubber.text(text)
-  const requests = { providers, meter, health, clock, log, registry, redact, readVisit }
+  const requests = { providers, meter, health, clock, log, registry, redact }
   const chooser = createModelChooser(health)
   const transport = {
     egress,

@@ -9,6 +9,7 @@ import { createRunMemories } from '../memory/store/run-memories.ts'
 import { createTextSimilarity } from '../memory/store/text-similarity.ts'
 import type { ModelCaller } from '../models/ports/model-ports.ts'
 import { openOwnServices } from '../project/own-services.ts'
+import type { VisitNote } from '../state/ports/models.ts'
 import type { FeatureServices } from '../state/ports/services.ts'
 import type { Drivers } from './open-drivers.ts'
 import type { ModelLayer } from './open-models.ts'
@@ -32,21 +33,22 @@ export const openRunServices = async (parts: ServiceParts, { setup }: RuntimeOpt
   const similarityFor = createTextSimilarity(layer.embedder)
   /** A new one of the core is a line here. */
   const ofCore: Omit<ServiceFactories, keyof FeatureServices> = {
-    models: (run) => layer.for(toCaller(run)),
-    embeddings: (run) => similarityFor(toCaller(run)),
+    models: (run, _, visit) => layer.for(toCaller(run, visit)),
+    embeddings: (run, _, visit) => similarityFor(toCaller(run, visit)),
     clock: () => clock,
     log: () => log,
     files: (run, sql) => files.openRunFiles(sql, run),
-    media: (run) => layer.media(toCaller(run)),
+    media: (run, _, visit) => layer.media(toCaller(run, visit)),
     blobs: (run, sql) => createBlobs(sql, run),
     users: (run, sql) => createUserProfiles(sql, run.tenant, run),
     agents: (run, sql) => findAgents(features, sql, run.tenant),
-    memories: (run) => {
-      const models = layer.for(toCaller(run))
+    memories: (run, _, visit) => {
+      const models = layer.for(toCaller(run, visit))
       return createRunMemories(
         { ...memoryParts, clock, models, ...(models.rerank && { rerank: models.rerank }) },
         { business: run.tenant, user_id: run.user_id },
         run,
+        visit,
       )
     },
   }
@@ -56,8 +58,7 @@ export const openRunServices = async (parts: ServiceParts, { setup }: RuntimeOpt
   return { files, memoryParts, services: { ...builtIn, ...own.factories } }
 }
 
-const toCaller = ({ tenant: business_id, user_id, run_id }: RunClaim): ModelCaller => ({
-  business_id,
-  user_id,
-  run_id,
-})
+const toCaller = (
+  { tenant: business_id, user_id, run_id }: RunClaim,
+  visit: VisitNote | undefined,
+): ModelCaller => ({ business_id, user_id, run_id, visit })

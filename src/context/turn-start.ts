@@ -4,12 +4,14 @@ import type { Json, RuntimeState } from '../state/runtime-state.ts'
 import { findTurnAction, turnActions } from '../state/turn.ts'
 import { noText } from './sections.ts'
 
+type ZoneFormat = { format: Intl.DateTimeFormat; timeZone: string }
+
 /** What reads the clocks of a zone, by any of its names; making one takes longer than all else here. Throws for another text. */
-const zoneFormats = new LRUCache<string, Intl.DateTimeFormat>({
+const zoneFormats = new LRUCache<string, ZoneFormat>({
   max: 100,
-  memoMethod: (timeZone) =>
-    new Intl.DateTimeFormat('en-US', {
-      timeZone,
+  memoMethod: (zone) => {
+    const format = new Intl.DateTimeFormat('en-US', {
+      timeZone: zone,
       weekday: 'long',
       year: 'numeric',
       month: '2-digit',
@@ -18,9 +20,11 @@ const zoneFormats = new LRUCache<string, Intl.DateTimeFormat>({
       minute: '2-digit',
       hourCycle: 'h23',
       timeZoneName: 'longOffset',
-    }),
+    })
+    return { format, timeZone: format.resolvedOptions().timeZone }
+  },
 })
-const findZoneFormat = (name: unknown): Intl.DateTimeFormat | null => {
+const findZoneFormat = (name: unknown): ZoneFormat | null => {
   if (typeof name !== 'string') return null
   try {
     return zoneFormats.memo(name.trim())
@@ -39,9 +43,8 @@ export const describeTurnStart = (
   const { started_at, time_zone } = turnActions(state)[0]?.result ?? {}
   const at = new Date(typeof started_at === 'string' ? started_at : Number.NaN)
   if (Number.isNaN(at.getTime())) return noText
-  const format =
+  const { format, timeZone } =
     findZoneFormat(state.user_context.timezone) ?? findZoneFormat(time_zone) ?? zoneFormats.memo('UTC')
-  const { timeZone } = format.resolvedOptions()
   const parts = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]))
   const { weekday, year, month, day, hour, minute, timeZoneName } = parts
   // no offset is "GMT" in some versions of ICU

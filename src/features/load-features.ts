@@ -215,7 +215,7 @@ const loadRunServices = async (
     const needed = resolveNeeds(file, needs, read)
     return [name, (run: RunClaim, sql: Sql) => open(needed, run, sql)] as const
   })
-  return Object.fromEntries(services) as RunServices
+  return Object.fromEntries(services) as never
 }
 
 /** The files that may provide a handle: named as its last part, of its feature, or of any where the handle is the core's. */

@@ -184,5 +184,6 @@ const limitTime = (run: LiveRun, clock: Clock, control: AbortController): (() =>
     () => control.abort(new RunStoppedError({ kind: 'time' })),
     () => {},
   )
-  return () => done.abort()
+  // an error of its own would cost a stack
+  return () => done.abort('the work has ended')
 }

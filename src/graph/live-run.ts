@@ -7,7 +7,9 @@ import { listOutputErrors } from '../state/output-fields.ts'
 import type { Patch } from '../state/patch.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { EffectResult } from '../state/ports/effects.ts'
+import type { VisitNote } from '../state/ports/models.ts'
 import type { CallRef, LogEntry, OpenQuestion, RunLog, RunResult } from '../state/ports/run-log.ts'
+import type { Services } from '../state/ports/services.ts'
 import { noTracer, type Tracer } from '../state/ports/tracer.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import type { Json, RuntimeState } from '../state/runtime-state.ts'
@@ -63,6 +65,8 @@ type LiveRunOptions = {
   /** The current ones: a changed row counts from the next visit on. */
   scenarios?: Scenarios
   tracer?: Tracer
+  /** The services of one visit; absent: those of the run. */
+  servicesFor?: (services: Services, visit: VisitNote) => Services
   /** Waits until a visit may work; absent: it may at once. */
   permit?: (signal: AbortSignal) => Promise<VisitPermit>
 }
@@ -81,7 +85,7 @@ export const createLiveRun = (
   claimed: ClaimedRun,
   { permit = async () => freePermit, scenarios = noScenarios, tracer = noTracer, ...options }: LiveRunOptions,
 ) => {
-  const { log, clock, events, newId } = options
+  const { log, clock, events, newId, servicesFor = (services: Services) => services } = options
   const startedAt = clock.monotonicMs()
   let { state, next_seq: seq } = claimed
   let tail: Promise<unknown> = Promise.resolve()
@@ -190,6 +194,7 @@ export const createLiveRun = (
       await tail
     },
     permit,
+    servicesFor,
     /** Begins a visit. */
     openVisit: (permit = freePermit): Visit => ({
       id: newId(),

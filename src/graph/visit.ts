@@ -246,7 +246,8 @@ export const tracedVisit =
     const permit = await run.permit(signal)
     const begun = run.openVisit(permit)
     const work = run.tracer.visit({ id: begun.id, name, kind, call }, async (note) => {
-      const state = await visit(begun, run, call, services, signal)
+      const self = { id: begun.id, tool: kind === 'tool' ? name : null }
+      const state = await visit(begun, run, call, run.servicesFor(services, self), signal)
       const isWaiting = call !== null && run.isCallWaiting(call)
       const outage = run.outage?.node === name ? run.outage : null
       // a visit's state ends with its own action

@@ -6,8 +6,8 @@
 export const openDeadline = (ms: number, signal: AbortSignal): { signal: AbortSignal } & Disposable => {
   const over = new AbortController()
   const end = (): void => over.abort(signal.reason)
-  const late = new DOMException(`nothing within ${ms} ms`, 'TimeoutError')
-  const timer = setTimeout(() => over.abort(late), ms).unref()
+  const late = () => over.abort(new DOMException(`nothing within ${ms} ms`, 'TimeoutError'))
+  const timer = setTimeout(late, ms).unref()
   if (signal.aborted) end()
   else signal.addEventListener('abort', end, { once: true })
   return {
@@ -19,16 +19,10 @@ export const openDeadline = (ms: number, signal: AbortSignal): { signal: AbortSi
   }
 }
 
-/** `work`, or the signal's reason as soon as it is aborted; the work itself goes on. */
-export const unlessAborted = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
-  let onAbort = (): void => {}
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason)
+/** `work`, or the signal's reason as soon as it is aborted; the work itself goes on. Each statement passes here: no promise too many. */
+export const unlessAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
+    void work.then(resolve, reject).then(() => signal.removeEventListener('abort', onAbort))
   })
-  try {
-    return await Promise.race([work, aborted])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
-}

@@ -42,6 +42,12 @@ test('the package has the console, compressed, in at most 1 MB of its tarball', 
   for (const path of scripts) for (const end of ['br', 'gz']) expect(paths).toContain(`${path}.${end}`)
 })
 
+test('the package has no part of LangSmith, which would trace runs over a connection of its own', async () => {
+  const built = join(project, 'node_modules', 'mason-runtime', 'dist', 'src')
+  for (const file of ['graph/router.js', 'models/providers/openai/langchain-clients.js'])
+    expect(await readFile(join(built, file), 'utf8')).not.toContain('node_modules/langsmith/')
+})
+
 test('traces without OpenTelemetry end the start, with what to install', async () => {
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', DATA_DIR: join(project, 'data') }
   const { code, output } = await runMason(['run', 'hello'], env)

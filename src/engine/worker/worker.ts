@@ -23,7 +23,7 @@ import { createLatestPositions } from '../runs/latest-positions.ts'
 import { createRetryingSql, type LeaseGuard, startLeaseRenewal } from '../runs/leases.ts'
 import { failPoisonedRun, handBackRun } from '../runs/release.ts'
 import { createRunLog } from '../runs/run-log.ts'
-import { createServices, type ServiceFactories } from '../runs/run-services.ts'
+import { createServices, createVisitServices, type ServiceFactories } from '../runs/run-services.ts'
 import type { SecretAnswers } from '../runs/secret-answers.ts'
 import type { ReportRunEnd, RunEnd } from '../runs/settlement.ts'
 import { createKnownRuns } from './known-runs.ts'
@@ -239,6 +239,7 @@ export const createWorker = (options: WorkerOptions) => {
         scenarios: options.scenarios,
         tracer,
         permit: (signal) => permits.beginVisit(claim.tenant, signal),
+        servicesFor: createVisitServices(options.services, claim, sql),
         events: {
           onAction: () => {
             shares.worked(claim.tenant)

@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../../state/ports/clock.ts'
 
 /** TZ, else that of the machine. Read once: it takes half a millisecond, and stays what it was when the process began. */
@@ -11,7 +10,16 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
   // not from node:timers/promises, which creates an error with a stack for every aborted sleep
   sleep: (ms, signal) =>
-    setTimeout(ms, undefined, signal && { signal }).catch((error: unknown) => {
-      throw signal?.aborted ? signal.reason : error
+    new Promise((resolve, reject) => {
+      signal?.throwIfAborted()
+      const stop = () => {
+        clearTimeout(timer)
+        reject(signal?.reason)
+      }
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', stop)
+        resolve()
+      }, ms)
+      signal?.addEventListener('abort', stop, { once: true })
     }),
 }

@@ -4,7 +4,7 @@ import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import type { RecalledMemory } from '../../state/memory-kinds.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Memories, OwnStatement } from '../../state/ports/memories.ts'
-import { type Models, rulesOnly } from '../../state/ports/models.ts'
+import { type Models, rulesOnly, type VisitNote } from '../../state/ports/models.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { noTracer } from '../../state/ports/tracer.ts'
 import { derivedLabel } from '../../state/provenance.ts'
@@ -111,9 +111,11 @@ export const createRunMemories = (
   parts: MemoryServices & CheckServices & Pick<Models, 'rerank'> & { clock?: Pick<Clock, 'sleep'> },
   owner: MemoryOwner,
   source: NoteSource,
+  visit?: VisitNote,
 ): Memories => {
   const { database, recall = true, tracer = noTracer, clock = systemClock } = parts
-  const caller: ModelCaller = { business_id: owner.business, user_id: owner.user_id, run_id: source.run_id }
+  const { business: business_id, user_id } = owner
+  const caller: ModelCaller = { business_id, user_id, run_id: source.run_id, visit }
   const searchRanked = async (
     text: string,
     limit: number,
@@ -132,8 +134,7 @@ export const createRunMemories = (
   }
   return {
     async any() {
-      const { business, user_id } = owner
-      const values = [business, user_id, source.session_id, recall]
+      const values = [business_id, user_id, source.session_id, recall]
       return asUser(database, owner, (sql) => hasRow(sql, anyStatement, values), { pipelined: true })
     },
     async search(text, limit, signal) {
@@ -153,7 +154,7 @@ export const createRunMemories = (
           asUser(
             quick.database,
             owner,
-            (sql) => sql.query<MemoryRow>(standingStatement, [owner.business, owner.user_id]),
+            (sql) => sql.query<MemoryRow>(standingStatement, [business_id, user_id]),
             { pipelined: true },
           ),
         ])

@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { sha256 } from '../../infra/lib/ids.ts'
-import type { VisitNote } from '../../infra/telemetry/visit-scope.ts'
 import { unlessAborted } from '../../state/deadline.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
@@ -38,8 +37,6 @@ export type RequestServices = {
   registry: Pick<Registry, 'view'>
   /** Removes known secrets from the words of vendors. */
   redact(text: string): string
-  /** The visit on whose behalf a request is sent; absent: always none. */
-  readVisit?(): VisitNote | null
 }
 
 /** One provider request: its candidate, its content and who pays. */
@@ -67,13 +64,12 @@ const settlingMs = 60_000
 const toReservation = (
   { candidate, ask, role, caller, endsAtMs }: MeteredRequest,
   nowMs: number,
-  visit: VisitNote | null = null,
 ): Reservation => ({
   request_id: `req_${randomBytes(12).toString('hex')}`,
   caller,
   role,
-  tool: visit?.tool ?? null,
-  visit_id: visit?.id ?? null,
+  tool: caller.visit?.tool ?? null,
+  visit_id: caller.visit?.id ?? null,
   model: candidate.model,
   key: candidate.key,
   estimate: estimateRequest(ask, candidate),
@@ -228,7 +224,7 @@ export const sendMeteredRequest = async (
   request: MeteredRequest,
   signal: AbortSignal,
 ): Promise<Extract<ReservationResult, { granted: false }> | MeteredOutcome> => {
-  const { providers, meter, health, clock, readVisit } = services
+  const { providers, meter, health, clock } = services
   const { candidate, ask, usedIds, endsAtMs, onDelta, onRaw, beforeSubmit, oneShot, anyway = false } = request
   const { source = toFailureSource(request.caller, ask) } = request
   const { model, key } = candidate
@@ -236,7 +232,7 @@ export const sendMeteredRequest = async (
   const begin = async () => {
     // before the reservation, or the request would be sent later than it counts
     if (key !== null) await provider.prepare?.()
-    const reservation = toReservation(request, clock.monotonicMs(), readVisit?.())
+    const reservation = toReservation(request, clock.monotonicMs())
     return { reservation, reserved: await reserve(meter, reservation, signal) }
   }
   const { reservation, reserved } = await begin().catch((error: unknown) => {
@@ -310,7 +306,7 @@ export const pollMeteredJob = async (
   jobId: string,
   signal: AbortSignal,
 ): Promise<ProviderOutcome | PendingJob> => {
-  const { providers, meter, clock, readVisit } = services
+  const { providers, meter, clock } = services
   const { candidate, ask, usedIds, endsAtMs, onDelta } = request
   const { model, key } = candidate
   const provider = providers[model.endpoint.protocol]
@@ -324,7 +320,7 @@ export const pollMeteredJob = async (
   const hash = sha256(JSON.stringify([model.endpoint.id, jobId]))
   if (usage !== null)
     meter.settle(
-      { ...toReservation(request, startedAtMs, readVisit?.()), request_id: `req_job_${hash.slice(0, 24)}` },
+      { ...toReservation(request, startedAtMs), request_id: `req_job_${hash.slice(0, 24)}` },
       { status: 'succeeded', error_code: null, usage, estimate: null, ms: clock.monotonicMs() - startedAtMs },
     )
   return sent

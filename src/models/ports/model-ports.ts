@@ -1,6 +1,6 @@
 import type { Secret } from '../../infra/secrets/secret.ts'
 import type { ModelMessage, ModelTool, ToolCallRequest } from '../../state/ports/model-messages.ts'
-import type { DialectName, ModelReply, ModelRequest } from '../../state/ports/models.ts'
+import type { DialectName, ModelReply, ModelRequest, VisitNote } from '../../state/ports/models.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
 import type { Json, Usage } from '../../state/runtime-state.ts'
 import type { Scenario } from '../../state/scenario.ts'
@@ -37,6 +37,8 @@ export type ModelCaller = {
   run_id: string | null
   /** Of a call without a run; a run has the token that submitted it. */
   token_id?: string | null
+  /** The visit of the run on whose behalf it calls. */
+  visit?: VisitNote | undefined
 }
 
 /** Whole tokens. `cached_tokens` are part of the prompt's, `reasoning_tokens` of the completion's. */
