@@ -7,7 +7,7 @@ import { rolldown } from 'rolldown'
 
 /** What each program loads at its start. A module that none of them loads stays a file of its own. */
 const programs = {
-  child: /^src\/files\/child\/main-process\.js$/,
+  child: /^src\/(files\/child\/main-process|features\/.*\.reader)\.js$/,
   client: /^src\/client\/index\.js$/,
   producer: /^src\/producer\/index\.js$/,
   command: /^src\/(cli|features\/.*\.(command|doctor|keys|process))\.js$/,

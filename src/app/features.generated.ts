@@ -21,6 +21,13 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
+    folder: 'src/features/documents',
+    files: {
+      'documents.reader.ts': () => import('../features/documents/documents.reader.ts'),
+      'feature.ts': () => import('../features/documents/feature.ts'),
+    },
+  },
+  {
     folder: 'src/features/http-request',
     files: {
       'feature.ts': () => import('../features/http-request/feature.ts'),

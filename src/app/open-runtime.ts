@@ -79,7 +79,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   for (const counter of await features.loadCounters()) metrics.addCounter(counter)
   const retention = await features.loadRetention()
   const { services, files, memoryParts } = await openRunServices(
-    { ...drivers, config, layer, features },
+    { ...drivers, sources, config, layer, features },
     options,
   )
   const graph = buildGraph(parts, Object.keys(services))

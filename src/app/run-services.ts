@@ -1,7 +1,7 @@
 import { createUserProfiles } from '../accounts/users.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import type { ServiceFactories } from '../engine/runs/run-services.ts'
-import type { Features } from '../features/load-features.ts'
+import { type FeatureSource, type Features, listFiles } from '../features/load-features.ts'
 import { createBlobs } from '../files/blobs/blobs.ts'
 import { createFileService } from '../files/run-files.ts'
 import type { Config } from '../infra/config/config.ts'
@@ -15,12 +15,23 @@ import type { ModelLayer } from './open-models.ts'
 import { findAgents } from './open-runtime-features.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 
-type ServiceParts = Drivers & { config: Config; layer: ModelLayer; features: Features }
+type ServiceParts = Drivers & {
+  sources: readonly FeatureSource[]
+  config: Config
+  layer: ModelLayer
+  features: Features
+}
 
 /** Opens the services of nodes and tools, which are made for each run: those of the core, of features and of the product. */
 export const openRunServices = async (parts: ServiceParts, { setup }: RuntimeOptions) => {
   const { config, layer, features, clock, log, egress, closers } = parts
-  const files = createFileService({ egress, storage: config.storage, filesRoot: config.filesRoot, log })
+  const files = createFileService({
+    egress,
+    storage: config.storage,
+    filesRoot: config.filesRoot,
+    log,
+    readers: listFiles(parts.sources, 'reader').map(({ path }) => path),
+  })
   closers.use(files)
   const memoryParts = {
     database: parts.workerDatabase,

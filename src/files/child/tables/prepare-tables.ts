@@ -5,44 +5,44 @@ import {
   type TableContents,
   UnreadableFileError,
 } from '../../protocol/child-protocol.ts'
-import { openArchive } from '../formats/archive.ts'
 import { prepareText } from '../formats/plain-text.ts'
+import { type FileReaders, unreadFormat } from '../reader-definition.ts'
+import type { FileFormat } from '../sniff.ts'
 import type { Cell } from './cell-values.ts'
 import { createStatistics } from './column-statistics.ts'
 import { openDelimited } from './delimited.ts'
 import { openJson, openJsonLines } from './json-records.ts'
 import { isFilledCell, type RowSource } from './row-source.ts'
-import { openWorkbook } from './workbook.ts'
 
 /** With more columns their statistics would fill the state: then only names and types are stored. */
 const maxDescribedColumns = 60
-
-/** The formats that hold tables. */
-export type TableFormat = 'csv' | 'xlsx' | 'json' | 'ndjson'
 
 /** Uses the tables of a file, which are open for that long. The same bytes give the same tables every time. */
 export const withTables = async <Result>(
   path: string,
   name: string,
-  format: TableFormat,
+  format: FileFormat,
   bytes: number,
+  readers: FileReaders,
   use: (sources: RowSource[]) => Promise<Result>,
 ): Promise<Result> => {
   if (format === 'csv') return use(await openDelimited(path, name))
   if (format === 'json') return use(await openJson(path, bytes))
   if (format === 'ndjson') return use((await openJsonLines(path)).sources)
-  using archive = await openArchive(path)
-  return await use(await openWorkbook(archive))
+  const withTablesOf = readers.find(({ tables }) => tables[format])?.tables[format]
+  if (!withTablesOf) throw unreadFormat(format)
+  return withTablesOf(path, use)
 }
 
 /** Describes the tables of a file: rows, columns, statistics. */
 export const prepareTables = async (
   job: PrepareJob,
-  format: TableFormat,
+  format: FileFormat,
   bytes: number,
+  readers: FileReaders,
 ): Promise<FileContents> => {
   const notes: string[] = []
-  const tables = await withTables(job.path, job.name, format, bytes, async (sources) => {
+  const tables = await withTables(job.path, job.name, format, bytes, readers, async (sources) => {
     const named = sources.filter(({ part }) => part === null || part.length <= fileBounds.partChars)
     if (named.length < sources.length)
       notes.push(`tables with names of more than ${fileBounds.partChars} characters are not read`)

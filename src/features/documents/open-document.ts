@@ -1,11 +1,11 @@
+import { addMarkdown, createDocument } from '../../files/child/formats/document-text.ts'
 import {
   encryptedMessage,
   type FileContents,
   type PrepareJob,
   UnreadableFileError,
-} from '../../protocol/child-protocol.ts'
+} from '../../files/protocol/child-protocol.ts'
 import { openArchive, readXml } from './archive.ts'
-import { addMarkdown, createDocument } from './document-text.ts'
 import { toMarkdown } from './html.ts'
 
 /** OpenDocument elements as HTML: what stands before and after their content. */

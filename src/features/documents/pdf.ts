@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getDocumentProxy } from 'unpdf'
-import { cutText } from '../../../state/text/cut-text.ts'
+import { createDocument, type DocumentText } from '../../files/child/formats/document-text.ts'
 import {
   DamagedFileError,
   encryptedMessage,
@@ -10,8 +10,8 @@ import {
   type PrepareJob,
   type UnpackedFile,
   UnreadableFileError,
-} from '../../protocol/child-protocol.ts'
-import { createDocument, type DocumentText } from './document-text.ts'
+} from '../../files/protocol/child-protocol.ts'
+import { cutText } from '../../state/text/cut-text.ts'
 import { readPageImages } from './page-images.ts'
 
 type Item = { str?: string; hasEOL?: boolean; height?: number; transform?: number[] }

@@ -1,13 +1,17 @@
-import { fileBounds, UnreadableFileError } from '../../protocol/child-protocol.ts'
-import { type Archive, listRelatedParts, parseXml, readXml } from '../formats/archive.ts'
-import type { Cell } from './cell-values.ts'
-import { openRowSource, type RowSource } from './row-source.ts'
+import type { Cell } from '../../files/child/tables/cell-values.ts'
+import { openRowSource, type RowSource } from '../../files/child/tables/row-source.ts'
+import { fileBounds, UnreadableFileError } from '../../files/protocol/child-protocol.ts'
+import { type Archive, listRelatedParts, openArchive, parseXml, readXml } from './archive.ts'
 import { findBuiltInFormat, type NumberFormat, parseFormatCode, toFormattedText } from './serial-dates.ts'
 
 const maxStrings = 2_000_000
 
-/** The sheets of a workbook. Their rows stream out of the archive's XML. */
-export const openWorkbook = async (archive: Archive): Promise<RowSource[]> => {
+/** Uses the sheets of a workbook. Their rows stream out of the archive's XML. */
+export const withWorkbook = async <Result>(
+  path: string,
+  use: (sources: RowSource[]) => Promise<Result>,
+): Promise<Result> => {
+  using archive = await openArchive(path)
   const sheets = await listRelatedParts(archive, 'xl/workbook.xml', 'sheet')
   const book = {
     strings: await readSharedStrings(archive),
@@ -21,7 +25,7 @@ export const openWorkbook = async (archive: Archive): Promise<RowSource[]> => {
     const source = await openRowSource(attributes.name ?? path, openRows, () => toDoubtNotes(doubts))
     if (source) sources.push(source)
   }
-  return sources
+  return await use(sources)
 }
 
 /** What all sheets of a workbook share. */

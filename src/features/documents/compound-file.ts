@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { encryptedMessage } from '../../protocol/child-protocol.ts'
+import { encryptedMessage } from '../../files/protocol/child-protocol.ts'
 
 /** What a compound file is, by the names of its streams; the first that is there counts. */
 const meanings: readonly [stream: string, message: string][] = [

@@ -1,12 +1,12 @@
 import TurndownService from 'turndown'
+import { addMarkdown, createDocument } from '../../files/child/formats/document-text.ts'
+import { readTextFile } from '../../files/child/formats/plain-text.ts'
 import {
   type FileContents,
   fileBounds,
   type PrepareJob,
   UnreadableFileError,
-} from '../../protocol/child-protocol.ts'
-import { addMarkdown, createDocument } from './document-text.ts'
-import { readTextFile } from './plain-text.ts'
+} from '../../files/protocol/child-protocol.ts'
 
 /** Reads an HTML page as Markdown. */
 export const prepareHtml = async (job: PrepareJob, bytes: number): Promise<FileContents> => {

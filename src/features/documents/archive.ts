@@ -1,12 +1,12 @@
 import { SaxesParser, type SaxesTagPlain } from 'saxes'
 import yauzl from 'yauzl'
-import { decodeText } from '../../../state/text/decode-text.ts'
 import {
   DamagedFileError,
   fileBounds,
   formatBytes,
   UnreadableFileError,
-} from '../../protocol/child-protocol.ts'
+} from '../../files/protocol/child-protocol.ts'
+import { decodeText } from '../../state/text/decode-text.ts'
 
 /**
  * Opens a ZIP and counts the bytes that really come out of it, since the sizes in its directory are only claims. Throws

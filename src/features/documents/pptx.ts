@@ -1,6 +1,6 @@
-import { type FileContents, fileBounds, type PrepareJob } from '../../protocol/child-protocol.ts'
+import { createDocument } from '../../files/child/formats/document-text.ts'
+import { type FileContents, fileBounds, type PrepareJob } from '../../files/protocol/child-protocol.ts'
 import { type Archive, listRelatedParts, openArchive, readRelations, readXml } from './archive.ts'
-import { createDocument } from './document-text.ts'
 
 /** Reads the text of each slide and of its notes, in the order of the presentation. A slide's title is its section. */
 export const preparePptx = async (job: PrepareJob): Promise<FileContents> => {

@@ -1,13 +1,13 @@
 import { createRequire } from 'node:module'
 import type mammothLibrary from 'mammoth'
+import { addMarkdown, createDocument } from '../../files/child/formats/document-text.ts'
 import {
   DamagedFileError,
   type FileContents,
   type PrepareJob,
   UnreadableFileError,
-} from '../../protocol/child-protocol.ts'
+} from '../../files/protocol/child-protocol.ts'
 import { nestingMessage, openArchive, openXmlParser } from './archive.ts'
-import { addMarkdown, createDocument } from './document-text.ts'
 import { toMarkdown } from './html.ts'
 
 /**

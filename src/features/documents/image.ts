@@ -1,15 +1,15 @@
 import { stat } from 'node:fs/promises'
 import exifr from 'exifr'
 import { imageSize } from 'image-size'
-import type { Json } from '../../../state/runtime-state.ts'
+import { readHead } from '../../files/child/formats/plain-text.ts'
 import {
   DamagedFileError,
   type FileContents,
   fileBounds,
   type PrepareJob,
   UnreadableFileError,
-} from '../../protocol/child-protocol.ts'
-import { readHead } from './plain-text.ts'
+} from '../../files/protocol/child-protocol.ts'
+import type { Json } from '../../state/runtime-state.ts'
 
 const headBytes = 1024 * 1024
 const exifFields = [

@@ -11,7 +11,7 @@ import {
   type PrepareJob,
   type UnpackedFile,
   UnreadableFileError,
-} from '../../protocol/child-protocol.ts'
+} from '../../files/protocol/child-protocol.ts'
 import { type Archive, openArchive } from './archive.ts'
 
 /** Unpacks the files of an archive into the job's folder, under names of ours; each is then a file like any other. */
