@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { featureSources } from '../../src/app/features.generated.ts'
-import { listFiles } from '../../src/features/load-features.ts'
+import { listFilesOfKinds } from '../../src/features/load-features.ts'
 import { createFileService } from '../../src/files/run-files.ts'
 import { openDatabase } from '../../src/infra/database/open-database.ts'
 import { openEgress } from '../../src/infra/egress/egress.ts'
@@ -27,7 +27,7 @@ const prepare =
     await runtime.close()
     const filesRoot = await mkdtemp(join(tmpdir(), 'mason-bench-files-'))
     const database = await openDatabase(place.config, silentLog)
-    const readers = listFiles(featureSources, 'reader').map(({ path }) => path)
+    const readers = listFilesOfKinds(featureSources, 'reader').map(({ path }) => path)
     const service = createFileService({ egress: openEgress(), storage: {}, filesRoot, readers })
     try {
       await write(join(filesRoot, name), place)

@@ -42,7 +42,7 @@ export const inputMutants: readonly Mutant[] = [
   },
   {
     name: 'a reaction is no memory',
-    file: 'src/memory/policy/rejection-rules.ts',
+    file: 'src/features/user-memory/policy/rejection-rules.ts',
     edits: [{ from: 'reactions.some((reaction) => reaction.test(text))', to: 'false' }],
     why: '"I doubt it." is recalled in other conversations, where it is about nothing',
     caughtBy: testsOf('test/memory/policy/distil.test.ts')(

@@ -47,6 +47,10 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
+    folder: 'src/features/memory',
+    files: {},
+  },
+  {
     folder: 'src/features/offline-model',
     files: {
       'feature.ts': () => import('../features/offline-model/feature.ts'),
@@ -146,6 +150,13 @@ export const featureSources: readonly FeatureSource[] = [
     files: {
       'feature.ts': () => import('../features/usage/feature.ts'),
       'usage.routes.ts': () => import('../features/usage/usage.routes.ts'),
+    },
+  },
+  {
+    folder: 'src/features/user-memory',
+    files: {
+      'feature.ts': () => import('../features/user-memory/feature.ts'),
+      'user-memory.service.ts': () => import('../features/user-memory/user-memory.service.ts'),
     },
   },
   {

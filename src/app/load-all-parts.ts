@@ -1,4 +1,4 @@
-import { type FeatureSource, listFiles } from '../features/load-features.ts'
+import { type FeatureSource, listFilesOfKinds } from '../features/load-features.ts'
 import type { LoadedParts } from '../graph/load.ts'
 import type { Config } from '../infra/config/config.ts'
 import { loadOwnParts } from '../project/load-project.ts'
@@ -10,7 +10,7 @@ export const loadAllParts = (
   folders: readonly string[] = [],
   others: readonly string[] = [],
   sources: readonly FeatureSource[] = featureSources,
-): Promise<LoadedParts> => loadOwnParts(folders, others, listFiles(sources, 'node', 'tool'))
+): Promise<LoadedParts> => loadOwnParts(folders, others, listFilesOfKinds(sources, 'node', 'tool'))
 
 /** The features of a process with those of its product, and the nodes and tools of all. */
 export const loadProduct = async (

@@ -97,7 +97,7 @@ export const loadAllKinds = async (sources: readonly FeatureSource[]): Promise<v
 }
 
 /** The files of these kinds of all features: of nodes and tools for `loadParts`, and of readers for the file process. */
-export const listFiles = (sources: readonly FeatureSource[], ...kindsOfFiles: Kind[]): PartFile[] =>
+export const listFilesOfKinds = (sources: readonly FeatureSource[], ...kindsOfFiles: Kind[]): PartFile[] =>
   sources.flatMap(({ folder, files, migrations }) =>
     Object.entries(files)
       .filter(([file]) => kindsOfFiles.some((kind) => kind === readFileKind(folder, file)))

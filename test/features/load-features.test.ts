@@ -15,7 +15,7 @@ import {
 } from '../../src/features/definitions.ts'
 import {
   type FeatureSource,
-  listFiles,
+  listFilesOfKinds,
   loadKind,
   openFeatures,
   provide,
@@ -204,7 +204,7 @@ describe('the tools of features', () => {
     const before = await loadParts()
     const { files, ...parts } = await loadParts(
       [],
-      listFiles([folder('a', { 'greet.tool.ts': greet })], 'node', 'tool'),
+      listFilesOfKinds([folder('a', { 'greet.tool.ts': greet })], 'node', 'tool'),
     )
     const at = named(before).findIndex((name) => name.replaceAll('_', '-') > 'greet')
     expect(at).toBeGreaterThan(0)

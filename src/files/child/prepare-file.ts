@@ -45,7 +45,7 @@ const openFormat = async (
   const read = readers.find(({ documents }) => documents[format])?.documents[format]
   return read
     ? read(job, bytes)
-    : (await import('./tables/prepare-tables.ts')).prepareTables(job, format, bytes, readers)
+    : (await import('./prepare-tables.ts')).prepareTables(job, format, bytes, readers)
 }
 
 const textFormats: ReadonlySet<FileFormat> = new Set(['html', 'markdown', 'text', 'csv', 'json', 'ndjson'])

@@ -10,11 +10,11 @@ import {
   type TableCell,
   type TableRows,
 } from '../protocol/child-protocol.ts'
+import { withTables } from './prepare-tables.ts'
 import type { FileReaders } from './reader-definition.ts'
 import { claimedFormat, detectFormat } from './sniff.ts'
 import { toSeconds } from './tables/cell-dates.ts'
 import { type Cell, type Reading, readings } from './tables/cell-values.ts'
-import { withTables } from './tables/prepare-tables.ts'
 import { maySumTexts } from './text-operands.ts'
 
 /**
