@@ -12,7 +12,6 @@ import {
 import { streamRunChanges } from '../engine/events/run-changes.ts'
 import { type Admission, admitRetry, submitRoute } from '../engine/runs/admission.ts'
 import { createAdmissions } from '../engine/runs/admission-batches.ts'
-import { createBulkJobs } from '../engine/runs/bulk-jobs.ts'
 import { answerInput } from '../engine/runs/input-answers.ts'
 import { listInputRequests } from '../engine/runs/input-queries.ts'
 import type { JobAdmissions } from '../engine/runs/intake-batches.ts'
@@ -213,7 +212,6 @@ const createBusinessApi = (
       return parts.memory.of(businessId)
     },
     runs: (filter) => searchRuns(database, businessId, filter),
-    bulk: createBulkJobs(database, businessId),
     countRuns: (filter) => queryAsBusiness((sql) => countRuns(sql, businessId, filter)),
     session: (sessionId) => database.asBusiness(businessId, (sql) => readSession(sql, businessId, sessionId)),
     sessions: (filter) => database.asBusiness(businessId, (sql) => listSessions(sql, businessId, filter)),

@@ -21,6 +21,16 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
+    folder: 'src/features/bulk',
+    files: {
+      'bulk.loop.ts': () => import('../features/bulk/bulk.loop.ts'),
+      'bulk.retention.ts': () => import('../features/bulk/bulk.retention.ts'),
+      'bulk.routes.ts': () => import('../features/bulk/bulk.routes.ts'),
+      'feature.ts': () => import('../features/bulk/feature.ts'),
+      'jobs.service.ts': () => import('../features/bulk/jobs.service.ts'),
+    },
+  },
+  {
     folder: 'src/features/documents',
     files: {
       'documents.reader.ts': () => import('../features/documents/documents.reader.ts'),

@@ -20,7 +20,6 @@ import { newWorkerId } from '../infra/lib/ids.ts'
 import { settlesWithin } from '../infra/lib/timeouts.ts'
 import { createAdminStores } from './admin-stores.ts'
 import type { Runtime } from './api.ts'
-import { actInBulk } from './bulk-actions.ts'
 import { createBusinessApis } from './business-api.ts'
 import { checkHealth } from './check-health.ts'
 import { loadProduct } from './load-all-parts.ts'
@@ -162,7 +161,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
           if (exit === 'no_model') metrics.requeued()
           options.onRunReleased?.(run, exit)
         },
-        actInBulk: (job, runId) => actInBulk(of(job.tenant), job, runId),
       })
       const loops = startLoops(clock, log)
       closers.add(async () => void (await Promise.all([loops.stop(), worker.close()])))

@@ -11,7 +11,6 @@ import { registryRoutes } from './admin/registry.routes.ts'
 import { rejectedJobsRoutes } from './admin/rejected-jobs.routes.ts'
 import { scenariosRoutes } from './admin/scenarios.routes.ts'
 import { vendorsRoutes } from './admin/vendors.routes.ts'
-import { bulkRoutes } from './bulk.routes.ts'
 import { consolePageRoutes } from './console/page.routes.ts'
 import { consoleSessionRoutes } from './console/session.routes.ts'
 import { docsRoutes } from './docs.routes.ts'
@@ -119,7 +118,6 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   const registerDocs = await docsRoutes(app, auth, options.docs !== 'off', base)
   healthRoutes(app, server, options.metrics ?? 'open')
   runsRoutes(app, server)
-  bulkRoutes(app)
   runEventsRoutes(app, server)
   filesRoutes(app)
   inputRequestsRoutes(app)

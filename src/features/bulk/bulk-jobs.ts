@@ -1,10 +1,10 @@
+import { buildRunFilter, type RunFilter } from '../../engine/runs/run-queries.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { newBulkJobId } from '../../infra/lib/ids.ts'
-import type { BulkAction, BulkJob } from '../../state/bulk-job.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { createFieldsError } from '../../state/resource-schema.ts'
 import { openStatusesSql } from '../../state/run-status.ts'
-import { buildRunFilter, type RunFilter } from './run-queries.ts'
+import type { BulkAction, BulkJob } from './bulk-job.ts'
 
 /** Runs that one job has at most. */
 const maxRuns = 10_000

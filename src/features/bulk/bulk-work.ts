@@ -1,8 +1,9 @@
 import { passesSoon } from '../../accounts/budget-checks.ts'
+import type { BusinessRuns } from '../../engine/runs/business-runs.ts'
 import { type Database, hasRow, queryOne } from '../../infra/database/database.ts'
-import type { BulkAction } from '../../state/bulk-job.ts'
 import { isMasonError, toMasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
+import type { BulkAction } from './bulk-job.ts'
 
 /** A job as a worker has it; `claims` is the fence of its writes. */
 export type BulkClaim = {
@@ -90,4 +91,24 @@ export const createBulkWork = ({ database, log, leaseMs, act }: BulkWorkParts) =
       closing = true
     },
   }
+}
+
+/** See `createBulkWork`. */
+export type BulkWork = ReturnType<typeof createBulkWork>
+
+/** Does the action of a bulk job to one run. The key of a retry is that of job and run, so it can only exist once. */
+export const actInBulk = (
+  runs: Pick<BusinessRuns, 'cancel' | 'retry'>,
+  { job_id, action, reason, token_id }: BulkClaim,
+  runId: string,
+): Promise<unknown> => {
+  if (action === 'cancel') return runs.cancel(runId, reason ?? undefined)
+  const entry = {
+    by: 'http' as const,
+    route: '/v1/runs/bulk',
+    beganAtMs: Date.now(),
+    traceparent: undefined,
+    token_id: token_id ?? undefined,
+  }
+  return runs.retry(runId, `${job_id}:${runId}`, entry)
 }
