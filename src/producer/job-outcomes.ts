@@ -1,11 +1,11 @@
 import { EventEmitter, once } from 'node:events'
 import { Queue, QueueEvents } from 'bullmq'
 import { LRUCache } from 'lru-cache'
-import type { FieldError } from '../../state/resource-schema.ts'
-import { settlesWithin } from '../lib/timeouts.ts'
-import type { JobOutcome } from './job-outcome.ts'
-import { intakeQueueName } from './jobs.ts'
-import { connectRedisReceiver, connectRedisSender, disconnectRedis } from './redis.ts'
+import { settlesWithin } from '../infra/lib/timeouts.ts'
+import type { JobOutcome } from '../infra/queue/job-outcome.ts'
+import { intakeQueueName } from '../infra/queue/jobs.ts'
+import { connectRedisReceiver, connectRedisSender, disconnectRedis } from '../infra/queue/redis.ts'
+import type { FieldError } from '../state/resource-schema.ts'
 
 const maxOutcomes = 10_000
 const answerMs = 1_000
