@@ -2,7 +2,7 @@ import { type Mutant, testsOf } from './mutant.ts'
 
 const hosts = testsOf('test/app/http/plumbing/auth.test.ts')
 const sizes = testsOf('test/files/child/hostile-sizes.test.ts')
-const formats = 'src/files/child/formats'
+const formats = 'src/features/documents'
 
 /** Small values that are refused, each with its reason. */
 export const inputMutants: readonly Mutant[] = [

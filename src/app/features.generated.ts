@@ -57,10 +57,6 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
-    folder: 'src/features/memory',
-    files: {},
-  },
-  {
     folder: 'src/features/offline-model',
     files: {
       'feature.ts': () => import('../features/offline-model/feature.ts'),

@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest'
 import type { Runtime } from '../../src/app/api.ts'
 import { settleRun } from '../../src/engine/runs/settlement.ts'
+import { bulkRef } from '../../src/features/bulk/bulk.ref.ts'
 import type { BulkJob } from '../../src/features/bulk/bulk-job.ts'
 import { actInBulk, createBulkWork } from '../../src/features/bulk/bulk-work.ts'
 import type { Database } from '../../src/infra/database/database.ts'
@@ -151,7 +152,7 @@ describe('an action on many runs', () => {
        SELECT tenant, 'many-' || n, user_id, request, metadata FROM run_requests, generate_series(1, 10000) n WHERE run_id = $1`,
       [id],
     )
-    const { bulk } = runtime.of(business)
+    const bulk = runtime.features.get(bulkRef).of(business)
     expect(await codeOf(bulk.list({ action: 'cancel', filter: {} }))).toBe('invalid_request')
     expect(await count(database, 'bulk_jobs WHERE tenant = $1', [business])).toBe(0)
     await database.query(`DELETE FROM runs WHERE run_id = 'many-1'`)
@@ -160,10 +161,10 @@ describe('an action on many runs', () => {
 })
 
 describe('the work on a list', () => {
-  const openList = async (database: Database, runtime: Pick<Runtime, 'of'>, runs: number) => {
+  const openList = async (database: Database, runtime: Pick<Runtime, 'features'>, runs: number) => {
     const business = unique('b')
     const ids = await submitMany(database, business, runs)
-    const { bulk } = runtime.of(business)
+    const bulk = runtime.features.get(bulkRef).of(business)
     const { id } = await bulk.list({ action: 'cancel', filter: {} })
     await bulk.confirm(id)
     return { business, ids, bulk, id }

@@ -5,7 +5,7 @@ import { isMasonError, MasonError } from '../../../state/errors.ts'
 import type { Blobs } from '../../../state/ports/blobs.ts'
 import type { RuntimeState } from '../../../state/runtime-state.ts'
 import type { ReadonlyAction } from '../../../state/turn.ts'
-import type { AgentRoute } from '../agent-route.ts'
+import type { AgentRoute } from '../ports/agent-route.ts'
 import type { LookUp, PaymentChoice, SignedCart } from '../ports/run-payments.ref.ts'
 import { findSignedCarts } from './find-signed-carts.ts'
 
