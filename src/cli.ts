@@ -55,29 +55,21 @@ const createProgram = (start: StartCommand, startAlone: StartAlone, features: Fe
     )
     .option(...migrateOption)
     .action((flags: ServeFlags) =>
-      start(async (env, scrubber, setup) =>
-        (await import('./app/cli/serve.ts')).runServer(flags, env, scrubber, setup),
-      ),
+      start(async (...parts) => (await import('./app/cli/serve.ts')).runServer(flags, ...parts)),
     )
   program
     .command('worker')
     .description('one worker process (needs DATABASE_URL and REDIS_URL)')
     .option(...migrateOption)
     .action((flags: WorkerFlags) =>
-      start(async (env, scrubber, setup) =>
-        (await import('./app/cli/serve.ts')).runWorker(flags, env, scrubber, setup),
-      ),
+      start(async (...parts) => (await import('./app/cli/serve.ts')).runWorker(flags, ...parts)),
     )
   program
     .command('memory-worker')
     .description(
       'only learns from ended runs and embeds memories; for MASON_LEARNING=off (needs DATABASE_URL)',
     )
-    .action(() =>
-      start(async (env, scrubber, setup) =>
-        (await import('./app/cli/serve.ts')).runMemoryWorker(env, scrubber, setup),
-      ),
-    )
+    .action(() => start(async (...parts) => (await import('./app/cli/serve.ts')).runMemoryWorker(...parts)))
   program
     .command('run')
     .description('submit a run and follow it (Ctrl-C cancels it)')
@@ -89,8 +81,8 @@ const createProgram = (start: StartCommand, startAlone: StartAlone, features: Fe
     .option('--token <token>', 'token for that server (MASON_TOKEN)')
     .option('--json', 'print one JSON object per event and nothing else')
     .action((prompt: string, flags: RunFlags) =>
-      start(async (env, scrubber, setup) =>
-        (await import('./app/cli/run.ts')).submitAndFollowRun(prompt, flags, env, scrubber, setup),
+      start(async (...parts) =>
+        (await import('./app/cli/run.ts')).submitAndFollowRun(prompt, flags, ...parts),
       ),
     )
   program

@@ -1,6 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { featureSources } from '../../src/app/features.generated.ts'
+import { listFilesOfKinds } from '../../src/features/load-features.ts'
 import { createFileService } from '../../src/files/run-files.ts'
 import { openDatabase } from '../../src/infra/database/open-database.ts'
 import { openEgress } from '../../src/infra/egress/egress.ts'
@@ -25,7 +27,8 @@ const prepare =
     await runtime.close()
     const filesRoot = await mkdtemp(join(tmpdir(), 'mason-bench-files-'))
     const database = await openDatabase(place.config, silentLog)
-    const service = createFileService({ egress: openEgress(), storage: {}, filesRoot })
+    const readers = listFilesOfKinds(featureSources, 'reader').map(({ path }) => path)
+    const service = createFileService({ egress: openEgress(), storage: {}, filesRoot, readers })
     try {
       await write(join(filesRoot, name), place)
       const file = { name, type: '', local_path: '', mapping: { provider: 'local' as const, path: name } }

@@ -1,6 +1,6 @@
-import { hashSpace, normalizeVector } from '../../src/memory/policy/hash-embedding.ts'
-import { toVectorText } from '../../src/memory/store/search.ts'
-import { computeSignature } from '../../src/memory/store/vector-signature.ts'
+import { hashSpace, normalizeVector } from '../../src/features/user-memory/policy/hash-embedding.ts'
+import { toVectorText } from '../../src/features/user-memory/store/search.ts'
+import { computeSignature } from '../../src/features/user-memory/store/vector-signature.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import type { Place } from './place.ts'
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { listContentWords } from '../../src/memory/policy/turn-text.ts'
+import { listContentWords } from '../../src/features/user-memory/policy/turn-text.ts'
 
 type Session = { id: string; prompt: string; answer: string }
 

@@ -5,7 +5,7 @@ const leases = testsOf('test/integration/leases.test.ts')
 const relay = testsOf('test/integration/relay.test.ts')
 const guards = testsOf('test/integration/last-guards.test.ts')
 const learning = testsOf('test/integration/learning.test.ts')
-const queue = 'src/memory/store/distillation-queue.ts'
+const queue = 'src/features/user-memory/store/distillation-queue.ts'
 const file = 'src/engine/runs/claim.ts'
 const lease = 'src/engine/runs/leases.ts'
 
@@ -188,7 +188,7 @@ export const claimMutants: readonly Mutant[] = [
   },
   {
     name: 'a lost run is left out of its group',
-    file: 'src/memory/store/distill-run.ts',
+    file: 'src/features/user-memory/store/distill-run.ts',
     edits: [{ from: 'completed.has(run.run_id) && ', to: '' }],
     why: 'its turn is written by the worker that lost it',
     caughtBy: learning(
@@ -197,7 +197,7 @@ export const claimMutants: readonly Mutant[] = [
   },
   {
     name: 'runs that fail together are tried one by one',
-    file: 'src/memory/store/memory-worker.ts',
+    file: 'src/features/user-memory/store/memory-worker.ts',
     edits: [{ from: 'runs.length > 1 && !deadline.signal.aborted', to: 'false' }],
     why: 'nothing is learned from all runs of a user because of one, and each loses a try',
     caughtBy: learning(

@@ -2,7 +2,7 @@ import { type Mutant, testsOf } from './mutant.ts'
 
 const hosts = testsOf('test/app/http/plumbing/auth.test.ts')
 const sizes = testsOf('test/files/child/hostile-sizes.test.ts')
-const formats = 'src/files/child/formats'
+const formats = 'src/features/documents'
 
 /** Small values that are refused, each with its reason. */
 export const inputMutants: readonly Mutant[] = [
@@ -67,7 +67,7 @@ export const inputMutants: readonly Mutant[] = [
   },
   {
     name: 'a reaction is no memory',
-    file: 'src/memory/policy/rejection-rules.ts',
+    file: 'src/features/user-memory/policy/rejection-rules.ts',
     edits: [{ from: 'reactions.some((reaction) => reaction.test(text))', to: 'false' }],
     why: '"I doubt it." is recalled in other conversations, where it is about nothing',
     caughtBy: testsOf('test/memory/policy/distil.test.ts')(

@@ -2,14 +2,14 @@ import { type Mutant, testsOf } from './mutant.ts'
 
 const attacks = testsOf('test/integration/recall-attacks.test.ts')
 const turns = testsOf('test/integration/turns.test.ts')
-const search = 'src/memory/store/turn-search.ts'
-const embedder = 'src/memory/store/embedder.ts'
+const search = 'src/features/user-memory/store/turn-search.ts'
+const embedder = 'src/features/user-memory/store/embedder.ts'
 
 /** What is recalled: a user's own turns, of other sessions, and nothing that was forgotten. */
 export const memoryMutants: readonly Mutant[] = [
   {
     name: 'turns of another user',
-    file: 'src/memory/store/user-scope.ts',
+    file: 'src/features/user-memory/store/user-scope.ts',
     edits: [{ from: 'work, { ...options, user: user_id })', to: 'work, { ...options, user: everyUser })' }],
     why: 'a statement without its condition recalls what others said',
     caughtBy: attacks(
@@ -39,14 +39,14 @@ export const memoryMutants: readonly Mutant[] = [
   },
   {
     name: 'the turns of a user who is forgotten',
-    file: 'src/memory/store/forget.ts',
+    file: 'src/features/user-memory/store/forget.ts',
     edits: [{ from: 'await deleteTurns(sql, owner, null)', to: '' }],
     why: 'what a user had forgotten is recalled',
     caughtBy: attacks('what is forgotten is recalled no more, also after the background has run a user'),
   },
   {
     name: 'turns from before the user was forgotten',
-    file: 'src/memory/store/turn-backlog.ts',
+    file: 'src/features/user-memory/store/turn-backlog.ts',
     edits: [{ from: "user_id = $3), '-infinity')", to: "user_id = $3 AND false), '-infinity')" }],
     why: 'a forgotten turn is read from its run again',
     caughtBy: attacks(
@@ -55,7 +55,7 @@ export const memoryMutants: readonly Mutant[] = [
   },
   {
     name: 'a turn that grew while it was embedded',
-    file: 'src/memory/store/embed-turns.ts',
+    file: 'src/features/user-memory/store/embed-turns.ts',
     edits: [{ from: 'AND t.number = g.number AND t.content = g.content', to: 'AND t.number = g.number' }],
     why: 'the vector of a turn is that of another text',
     caughtBy: attacks(
@@ -82,7 +82,7 @@ export const memoryMutants: readonly Mutant[] = [
   },
   {
     name: 'vectors of standing texts by their space',
-    file: 'src/memory/store/text-similarity.ts',
+    file: 'src/features/user-memory/store/text-similarity.ts',
     edits: [{ from: '`${space} ${one}`', to: 'one' }],
     why: 'vectors of two models are compared',
     caughtBy: testsOf('test/memory/store/text-similarity.test.ts')(
@@ -91,7 +91,7 @@ export const memoryMutants: readonly Mutant[] = [
   },
   {
     name: 'an answer that repeats what is forgotten',
-    file: 'src/memory/store/distill-run.ts',
+    file: 'src/features/user-memory/store/distill-run.ts',
     edits: [{ from: 'answer !== null && !repeatsMemory(answer, forgotten)', to: 'answer !== null' }],
     why: 'a model says what was forgotten, and later sessions recall it',
     caughtBy: testsOf('test/integration/forgetting.test.ts')(

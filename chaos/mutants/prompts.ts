@@ -25,7 +25,7 @@ const background = 'src/context/background.ts'
 const context = 'src/context/context.ts'
 const history = 'src/context/history.ts'
 const dialect = 'src/nodes/planner/dialects/tools.ts'
-const lessons = 'src/memory/policy/lessons.ts'
+const lessons = 'src/features/user-memory/policy/lessons.ts'
 const reflection = 'src/nodes/reflection/reflection.node.ts'
 
 /** Fences around untrusted text in prompts, one dropped each. */

@@ -22,7 +22,7 @@ export const arrows: Record<string, readonly string[]> = {
   'nodes tools': ['state', 'context', 'graph', 'dialogue'],
   'accounts files': ['state', 'infra'],
   'models routes': ['state', 'infra', 'accounts'],
-  'engine memory': ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'files', 'engine'],
+  engine: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'files', 'engine'],
   // of the core; `listFeatureImports` has the rest
   features: [
     'state',
@@ -37,7 +37,7 @@ export const arrows: Record<string, readonly string[]> = {
     'engine',
   ],
   'producer project': ['state', 'client', 'graph', 'infra'],
-  app: ['state', 'graph', 'infra', 'accounts', 'models', 'files', 'engine', 'memory', 'features', 'project'],
+  app: ['state', 'graph', 'infra', 'accounts', 'models', 'files', 'engine', 'features', 'project'],
   'app/http': ['state', 'infra', 'accounts', 'models', 'routes', 'app'],
   // what is started or imported from outside
   'app/cli testing cli.ts index.ts': [

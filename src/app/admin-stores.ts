@@ -9,9 +9,9 @@ import { listAllRuns } from '../engine/runs/all-runs.ts'
 import { createOverview } from '../engine/runs/overview.ts'
 import { createRejectedJobs } from '../engine/runs/rejected-jobs.ts'
 import { createUnknownEffects } from '../engine/runs/unknown-effects.ts'
+import type { UserMemory } from '../engine/sessions/user-memory.ts'
 import { secretsChangedRef } from '../features/core.ref.ts'
 import type { Features } from '../features/load-features.ts'
-import { forgetOfBusiness } from '../memory/store/forget.ts'
 import type { BusinessApi, Runtime } from './api.ts'
 import type { Drivers } from './open-drivers.ts'
 import type { ModelLayer } from './open-models.ts'
@@ -20,6 +20,7 @@ import { countDeadWebhooks } from './open-runtime-features.ts'
 type AdminParts = Pick<Drivers, 'database' | 'clock' | 'auditing' | 'readBacklog'> & {
   layer: ModelLayer
   features: Pick<Features, 'find'>
+  memory: UserMemory
   of(businessId: string): BusinessApi
   /** Deletes what features have of a user. */
   deleteOfUser: DeleteOfUser
@@ -28,7 +29,7 @@ type AdminParts = Pick<Drivers, 'database' | 'clock' | 'auditing' | 'readBacklog
 /** What admins manage, for all businesses. */
 export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
   const { database, layer, features, clock, auditing, of } = parts
-  const businesses = createBusinesses(database, layer.masterKeys, forgetOfBusiness, () =>
+  const businesses = createBusinesses(database, layer.masterKeys, parts.memory.forgetOfBusiness, () =>
     layer.registry.refresh(),
   )
   return {

@@ -5,7 +5,6 @@ import type { ConsoleSessions } from '../accounts/console-sessions.ts'
 import type { Operators } from '../accounts/operators.ts'
 import type { Tokens } from '../accounts/tokens.ts'
 import type { UserAccounts } from '../accounts/users.ts'
-import type { BulkJobs } from '../engine/runs/bulk-jobs.ts'
 import type { BusinessRuns } from '../engine/runs/business-runs.ts'
 import type { InputFilter } from '../engine/runs/input-queries.ts'
 import type { Intake } from '../engine/runs/intake-batches.ts'
@@ -14,13 +13,13 @@ import type { RejectedJobs } from '../engine/runs/rejected-jobs.ts'
 import type { RunFilter } from '../engine/runs/run-queries.ts'
 import type { UnknownEffects } from '../engine/runs/unknown-effects.ts'
 import type { ActionFilter } from '../engine/sessions/action-queries.ts'
+import type { MemoriesApi } from '../engine/sessions/user-memory.ts'
 import type { Features } from '../features/load-features.ts'
 import type { Uploads } from '../files/uploads.ts'
 import type { Graph } from '../graph/build.ts'
 import type { Auditing } from '../infra/database/audited-database.ts'
 import type { HealthReport } from '../infra/telemetry/health-report.ts'
 import type { Metrics } from '../infra/telemetry/metrics.ts'
-import type { MemoriesApi } from '../memory/store/memories-api.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { RegistryAdmin } from '../models/registry/registry-admin.ts'
 import type { Patch } from '../state/patch.ts'
@@ -52,8 +51,6 @@ import type { RuntimeState } from '../state/runtime-state.ts'
  * ```
  */
 export type BusinessApi = BusinessRuns & {
-  /** Admits a failed run again, as its session's next turn with the same request. `not_found`, `run_not_failed`, and what `submit` throws. */
-  retry(runId: string, key?: string, entry?: RunEntry): ReturnType<BusinessApi['submit']>
   /**
    * Runs a request again in a new session, forked right before the run or right after `from_action`. `not_found`, `in_use`,
    * `has_effects` (detail.effects), `has_payments`, `invalid_request`, and what `submit` throws.
@@ -66,8 +63,6 @@ export type BusinessApi = BusinessRuns & {
   ): ReturnType<BusinessApi['submit']>
   /** Whether there is such a run or session; costs the same however long it is. */
   exists(source: { run_id: string } | { session_id: string }): Promise<boolean>
-  /** An action on many runs: a list of them is made, and workers go through it once it is confirmed. */
-  bulk: BulkJobs
   /** Files that are uploaded before a run names them by `file_id`. */
   files: Uploads
   /** The questions that runs have asked people, the latest first. */

@@ -12,7 +12,6 @@ import {
 import { streamRunChanges } from '../engine/events/run-changes.ts'
 import { type Admission, admitRetry, submitRoute } from '../engine/runs/admission.ts'
 import { createAdmissions } from '../engine/runs/admission-batches.ts'
-import { createBulkJobs } from '../engine/runs/bulk-jobs.ts'
 import { answerInput } from '../engine/runs/input-answers.ts'
 import { listInputRequests } from '../engine/runs/input-queries.ts'
 import type { JobAdmissions } from '../engine/runs/intake-batches.ts'
@@ -28,15 +27,12 @@ import { forkSession } from '../engine/sessions/fork-session.ts'
 import type { UnrepeatableWork } from '../engine/sessions/repeated-effects.ts'
 import { admitRerun } from '../engine/sessions/rerun.ts'
 import { listSessions, readSession, sessionExists } from '../engine/sessions/session-queries.ts'
+import type { UserMemory } from '../engine/sessions/user-memory.ts'
 import { openBlob, readBlob } from '../files/blobs/blob-content.ts'
 import { createUploads, findNamedFiles, type NamedFiles } from '../files/uploads.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
 import type { Config } from '../infra/config/config.ts'
 import { wakeRun } from '../infra/queue/queues.ts'
-import { deleteSession } from '../memory/store/delete-session.ts'
-import { skipLearning } from '../memory/store/distillation-queue.ts'
-import type { MemoryEmbedder } from '../memory/store/embedder.ts'
-import { createMemoriesApi } from '../memory/store/memories-api.ts'
 import { MasonError } from '../state/errors.ts'
 import { type ActionRow, foldActions } from '../state/fold.ts'
 import { inlineBlobs } from '../state/inline-blobs.ts'
@@ -57,7 +53,7 @@ type BusinessApiParts = PromptParts &
     queueCaps: QueueCaps
     quotas: Quotas
     budgets: Pick<BudgetChecks, 'check'>
-    embedder: MemoryEmbedder
+    memory: UserMemory
     /** Shared by all businesses of this process. */
     pollPermits: PollPermits
     checkWebhookAddress: CheckWebhookAddress
@@ -191,7 +187,7 @@ const createBusinessApi = (
         ...(key !== undefined && { key: { route: rerunRoute, key } }),
         tokenId: readToken(entry),
         unrepeatable: parts.unrepeatable,
-        skipLearning,
+        skipLearning: parts.memory.skipLearning,
         async check() {
           checkRequestNames({ prompt, user_id, ...(named && { models: named }) }, graph, models)
           await queueCaps.check(businessId)
@@ -212,9 +208,10 @@ const createBusinessApi = (
       },
     },
     run: (runId) => poller.readRun(runId),
-    memories: createMemoriesApi(parts, businessId),
+    get memories() {
+      return parts.memory.of(businessId)
+    },
     runs: (filter) => searchRuns(database, businessId, filter),
-    bulk: createBulkJobs(database, businessId),
     countRuns: (filter) => queryAsBusiness((sql) => countRuns(sql, businessId, filter)),
     session: (sessionId) => database.asBusiness(businessId, (sql) => readSession(sql, businessId, sessionId)),
     sessions: (filter) => database.asBusiness(businessId, (sql) => listSessions(sql, businessId, filter)),
@@ -245,7 +242,7 @@ const createBusinessApi = (
     },
     fork: (sessionId, actionId) => forkSession(database, businessId, sessionId, actionId),
     async deleteSession(sessionId) {
-      const deleted = await deleteSession(database, businessId, sessionId)
+      const deleted = await parts.memory.deleteSession(database, businessId, sessionId)
       feed.publishCancel(businessId, sessionId)
       return deleted
     },

@@ -21,6 +21,23 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
+    folder: 'src/features/bulk',
+    files: {
+      'bulk.loop.ts': () => import('../features/bulk/bulk.loop.ts'),
+      'bulk.retention.ts': () => import('../features/bulk/bulk.retention.ts'),
+      'bulk.routes.ts': () => import('../features/bulk/bulk.routes.ts'),
+      'feature.ts': () => import('../features/bulk/feature.ts'),
+      'jobs.service.ts': () => import('../features/bulk/jobs.service.ts'),
+    },
+  },
+  {
+    folder: 'src/features/documents',
+    files: {
+      'documents.reader.ts': () => import('../features/documents/documents.reader.ts'),
+      'feature.ts': () => import('../features/documents/feature.ts'),
+    },
+  },
+  {
     folder: 'src/features/http-request',
     files: {
       'feature.ts': () => import('../features/http-request/feature.ts'),
@@ -139,6 +156,13 @@ export const featureSources: readonly FeatureSource[] = [
     files: {
       'feature.ts': () => import('../features/usage/feature.ts'),
       'usage.routes.ts': () => import('../features/usage/usage.routes.ts'),
+    },
+  },
+  {
+    folder: 'src/features/user-memory',
+    files: {
+      'feature.ts': () => import('../features/user-memory/feature.ts'),
+      'user-memory.service.ts': () => import('../features/user-memory/user-memory.service.ts'),
     },
   },
   {

@@ -1,4 +1,4 @@
-import { type FeatureSource, listPartFiles } from '../features/load-features.ts'
+import { type FeatureSource, listFilesOfKinds } from '../features/load-features.ts'
 import type { LoadedParts } from '../graph/load.ts'
 import type { Config } from '../infra/config/config.ts'
 import { loadOwnParts } from '../project/load-project.ts'
@@ -10,7 +10,7 @@ export const loadAllParts = (
   folders: readonly string[] = [],
   others: readonly string[] = [],
   sources: readonly FeatureSource[] = featureSources,
-): Promise<LoadedParts> => loadOwnParts(folders, others, listPartFiles(sources))
+): Promise<LoadedParts> => loadOwnParts(folders, others, listFilesOfKinds(sources, 'node', 'tool'))
 
 /** The features of a process with those of its product, and the nodes and tools of all. */
 export const loadProduct = async (

@@ -36,8 +36,8 @@ export const readFeatureMigrations = async (sources: readonly FeatureSource[]): 
 const refuse = (message: string, remedy: string): MasonError =>
   new MasonError('invalid_settings', message, { remedy })
 
-/** What only features of this repository define: the settings and the roles of processes are its own. */
-const coreKinds: readonly unknown[] = ['process', 'keys']
+/** What only features of this repository define: the settings, the roles of processes and the file process are its own. */
+const coreKinds: readonly unknown[] = ['process', 'keys', 'reader']
 
 /**
  * The feature of a folder, or of a package, which may have it in a folder below, as a compiler writes it; of a package the `.js`

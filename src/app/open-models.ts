@@ -2,7 +2,6 @@ import { createBudgetChecks } from '../accounts/budget-checks.ts'
 import type { Config } from '../infra/config/config.ts'
 import { openEgress } from '../infra/egress/egress.ts'
 import { openMasterKeys } from '../infra/secrets/master-key-files.ts'
-import { createMemoryEmbedder } from '../memory/store/embedder.ts'
 import { createMediaPort } from '../models/call/media-port.ts'
 import { createModelGateway } from '../models/call/model-gateway.ts'
 import { createModelAdmin } from '../models/call/model-probe.ts'
@@ -125,7 +124,6 @@ export const openModels = async (config: Config, options: RuntimeOptions, driver
     } satisfies Scenarios,
     media: (caller: ModelCaller) =>
       createMediaPort({ ...requests, ask: service.ask, chooser, transport }, caller),
-    embedder: createMemoryEmbedder({ sql: database, ask: service.ask, view: () => registry.view }),
   }
 }
 

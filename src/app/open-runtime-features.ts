@@ -48,6 +48,8 @@ export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
     provide(core.scrubberRef, parts.scrubber),
     provide(core.modelGatewayRef, parts.modelGateway),
     provide(core.registryRef, parts.registry),
+    provide(core.registryViewRef, () => parts.registry.view),
+    provide(core.tracerRef, parts.tracer),
     provide(core.budgetCheckRef, parts.checkBudgets),
     provide(core.serverAddressRef, {
       origin: toIssuer(parts.config),

@@ -3,18 +3,23 @@ import { openFeed } from '../engine/events/feed.ts'
 import { createIntake } from '../engine/runs/intake-batches.ts'
 import { noSecretAnswers } from '../engine/runs/secret-answers.ts'
 import type { RunEnd } from '../engine/runs/settlement.ts'
+import { noUserMemory } from '../engine/sessions/user-memory.ts'
 import { startRunWorker } from '../engine/worker/worker-loops.ts'
-import { executorRef, secretAnswersRef, serverAddressRef, unrepeatableWorkRef } from '../features/core.ref.ts'
+import {
+  executorRef,
+  secretAnswersRef,
+  serverAddressRef,
+  unrepeatableWorkRef,
+  userMemoryRef,
+} from '../features/core.ref.ts'
 import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
 import { buildGraph } from '../graph/build.ts'
 import type { Config } from '../infra/config/config.ts'
 import { type Closers, createClosers } from '../infra/lib/closers.ts'
 import { newWorkerId } from '../infra/lib/ids.ts'
 import { settlesWithin } from '../infra/lib/timeouts.ts'
-import { startMemoryWorker } from '../memory/store/memory-worker.ts'
 import { createAdminStores } from './admin-stores.ts'
 import type { Runtime } from './api.ts'
-import { actInBulk } from './bulk-actions.ts'
 import { createBusinessApis } from './business-api.ts'
 import { checkHealth } from './check-health.ts'
 import { loadProduct } from './load-all-parts.ts'
@@ -78,8 +83,9 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   })
   for (const counter of await features.loadCounters()) metrics.addCounter(counter)
   const retention = await features.loadRetention()
-  const { services, files, memoryParts } = await openRunServices(
-    { ...drivers, config, layer, features },
+  const memory = features.find(userMemoryRef) ?? noUserMemory
+  const { services, files } = await openRunServices(
+    { ...drivers, sources, config, layer, features, memory },
     options,
   )
   const graph = buildGraph(parts, Object.keys(services))
@@ -94,12 +100,19 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     ...ofRuns,
     models,
     budgets: layer.budgets,
-    embedder: layer.embedder,
+    memory,
     checkWebhookAddress,
     unrepeatable: features.find(unrepeatableWorkRef),
     onRunEnded,
   })
-  const admin = createAdminStores({ ...drivers, layer, features, of, deleteOfUser: retention.deleteOfUser })
+  const admin = createAdminStores({
+    ...drivers,
+    layer,
+    features,
+    memory,
+    of,
+    deleteOfUser: retention.deleteOfUser,
+  })
   const intake = createIntake({
     database: workerDatabase,
     clock,
@@ -109,13 +122,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   })
   const startMemoryWork = (): void => {
     if (options.memory === 'off') return
-    const work = startMemoryWorker({
-      ...memoryParts,
-      modelsFor: layer.for,
-      clock,
-      recallBacklogTokens: config.recallBacklogTokens,
-      ...options.memory,
-    })
+    const work = memory.startWork({ modelsFor: layer.for, ...options.memory })
     closers.add(() => work.close())
   }
   return {
@@ -154,7 +161,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
           if (exit === 'no_model') metrics.requeued()
           options.onRunReleased?.(run, exit)
         },
-        actInBulk: (job, runId) => actInBulk(of(job.tenant), job, runId),
       })
       const loops = startLoops(clock, log)
       closers.add(async () => void (await Promise.all([loops.stop(), worker.close()])))

@@ -1,10 +1,10 @@
+import type { LearningTimes } from '../engine/sessions/user-memory.ts'
 import type { WorkerOptions } from '../engine/worker/worker.ts'
 import type { Database } from '../infra/database/database.ts'
 import type { Hints } from '../infra/queue/hints.ts'
 import type { Queues } from '../infra/queue/queues.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { TelemetryOptions } from '../infra/telemetry/telemetry.ts'
-import type { MemoryWorkerOptions } from '../memory/store/memory-worker.ts'
 import type { ModelHealthOptions } from '../models/health/model-health.ts'
 import type { RetryPolicy } from '../models/transport/retry-policy.ts'
 import type { OpenServices } from '../project/own-services.ts'
@@ -46,7 +46,7 @@ export type RuntimeOptions = {
   /** Migrates a database server first, as `--migrate` does; without it, an older or newer one is refused. */
   migrate?: boolean
   /** How runs are learned from in the background; off in tests of something else. */
-  memory?: 'off' | Pick<MemoryWorkerOptions, 'everyMs' | 'leaseMs'>
+  memory?: 'off' | LearningTimes
   /** @internal */
   onRunReleased?: WorkerOptions['onRunReleased']
   /** For tests and the demo: wraps a driver or the models, to watch them or to make them fail. @internal */

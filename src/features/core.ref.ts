@@ -4,6 +4,7 @@ import type { BusinessRuns } from '../engine/runs/business-runs.ts'
 import type { SecretAnswers } from '../engine/runs/secret-answers.ts'
 import type { CheckWebhookAddress } from '../engine/runs/webhook-address.ts'
 import type { UnrepeatableWork } from '../engine/sessions/repeated-effects.ts'
+import type { UserMemory } from '../engine/sessions/user-memory.ts'
 import type { GraphInfo } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { Database } from '../infra/database/database.ts'
@@ -14,13 +15,14 @@ import type { Queues } from '../infra/queue/queues.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
+import type { RegistryView } from '../models/ports/model-ports.ts'
 import type { InProcessModel } from '../models/providers/in-process-model.ts'
 import type { Agents } from '../state/ports/agents.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { PaymentAgents } from '../state/ports/payment-agents.ts'
 import type { Sql } from '../state/ports/sql.ts'
-import type { RunEntry } from '../state/ports/tracer.ts'
+import type { RunEntry, Tracer } from '../state/ports/tracer.ts'
 import type { JobData } from '../state/run-request.ts'
 import type { Json } from '../state/runtime-state.ts'
 import { defineRef } from './definitions.ts'
@@ -184,6 +186,11 @@ export const inProcessModelRef = defineRef<InProcessModel>('core.in-process-mode
  */
 export const registryRef = defineRef<Viewed & { refresh(): Promise<void> }>('core.registry')
 
+/** What the registry has now. */
+export const registryViewRef = defineRef<() => RegistryView>('core.registry-view')
+/** Of the process. */
+export const tracerRef = defineRef<Tracer>('core.tracer')
+
 /** Runs on behalf of a business. */
 export type RunSubmission = {
   /** Throws `invalid_request` for a request that could not be submitted now. */
@@ -321,6 +328,9 @@ export const cardSigningRef = defineRef<SignNextCard>('core.card-signing')
 export type SecretsChanged = (businessId: string) => Promise<void>
 /** A feature provides it, where it keeps what was made of secrets. */
 export const secretsChangedRef = defineRef<SecretsChanged>('core.secrets-changed')
+
+/** A feature provides it. Without one, nothing is learned and recalled of users. */
+export const userMemoryRef = defineRef<UserMemory>('core.user-memory')
 
 /** A feature provides it. Without one, no secret question is asked. */
 export const secretAnswersRef = defineRef<SecretAnswers>('core.secret-answers')

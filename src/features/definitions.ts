@@ -1,6 +1,7 @@
 import type { DeleteOfUser } from '../accounts/users.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import type { Sweep } from '../engine/sessions/retention-sweep.ts'
+import type { ReaderDefinition } from '../files/child/reader-definition.ts'
 import type { AnyNode, AnyTool } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { ProcessRole } from '../infra/config/role-settings.ts'
@@ -188,6 +189,7 @@ export type Definition =
   | RunServiceDefinition
   | AnyNode
   | AnyTool
+  | ReaderDefinition
   | RoutesDefinition
   | ResourceDefinition
   | LoopDefinition

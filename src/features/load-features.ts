@@ -30,6 +30,7 @@ const kinds: readonly Kind[] = [
   'feature',
   'tool',
   'node',
+  'reader',
   'run-service',
   'service',
   'routes',
@@ -95,11 +96,11 @@ export const loadAllKinds = async (sources: readonly FeatureSource[]): Promise<v
   for (const kind of kinds) await loadKind(sources, kind)
 }
 
-/** The files of nodes and tools of all features, for `loadParts`. */
-export const listPartFiles = (sources: readonly FeatureSource[]): PartFile[] =>
+/** The files of these kinds of all features: of nodes and tools for `loadParts`, and of readers for the file process. */
+export const listFilesOfKinds = (sources: readonly FeatureSource[], ...kindsOfFiles: Kind[]): PartFile[] =>
   sources.flatMap(({ folder, files, migrations }) =>
     Object.entries(files)
-      .filter(([file]) => ['node', 'tool'].includes(`${readFileKind(folder, file)}`))
+      .filter(([file]) => kindsOfFiles.some((kind) => kind === readFileKind(folder, file)))
       .map(([file, load]) => {
         if (migrations !== undefined) return { path: join(folder, file), load }
         const built = `../../${folder}/${file.replace(/\.ts$/, extname(import.meta.url))}`

@@ -1,5 +1,6 @@
 import { createWaitQueue } from '../infra/lib/permits.ts'
-import { type FileProcess, openFileProcess, type ProcessLimits } from './file-process.ts'
+import { type FileProcess, openFileProcess } from './file-process.ts'
+import type { ProcessOptions } from './protocol/child-protocol.ts'
 
 /** The process of one step of a business's run. `idle`: its step waits for something else. */
 type PooledProcess = { business: string; process: FileProcess; idle: boolean }
@@ -8,7 +9,7 @@ export type StepProcess = FileProcess & {
   /** No job will come for a while: any waiting step may have the process. */
   yieldProcess(): void
 }
-type StepRequest = { business: string; limits: ProcessLimits }
+type StepRequest = { business: string; options: ProcessOptions }
 
 /**
  * At most `count` file processes. First served: the business that holds the fewest, then the one served longest ago, then
@@ -18,7 +19,7 @@ type StepRequest = { business: string; limits: ProcessLimits }
  */
 export const createFileProcessPool = (
   count: number,
-  open: (limits: ProcessLimits) => FileProcess = openFileProcess,
+  open: (options: ProcessOptions) => FileProcess = openFileProcess,
 ) => {
   const opened = new Set<PooledProcess>()
   const lastTurn = new Map<string, number>()
@@ -64,10 +65,10 @@ export const createFileProcessPool = (
     }
   }
 
-  const openPooled = ({ business, limits }: StepRequest): PooledProcess => {
+  const openPooled = ({ business, options }: StepRequest): PooledProcess => {
     turns += 1
     lastTurn.set(business, turns)
-    const pooled = { business, process: open(limits), idle: false }
+    const pooled = { business, process: open(options), idle: false }
     opened.add(pooled)
     return pooled
   }
@@ -80,12 +81,13 @@ export const createFileProcessPool = (
 
   return {
     /** The process of one step, acquired with its first job and released on disposal. */
-    openStep(business: string, limits: ProcessLimits): StepProcess {
+    openStep(business: string, options: ProcessOptions): StepProcess {
       let last: PooledProcess | null = null
       return {
         async run(job, signal) {
           signal.throwIfAborted()
-          const pooled = last && betweenJobs.delete(last) ? last : await acquire({ business, limits }, signal)
+          const pooled =
+            last && betweenJobs.delete(last) ? last : await acquire({ business, options }, signal)
           last = pooled
           pooled.idle = false
           try {

@@ -2,16 +2,13 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { setPriority } from 'node:os'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import type { FileJob, FileReply } from './protocol/child-protocol.ts'
+import type { FileJob, FileReply, ProcessOptions } from './protocol/child-protocol.ts'
 
 /**
  * Why a process did not finish a job. `memory`, `time`: over its limit. `starved`: the machine gave it no time, or killed
  * it for want of memory; another attempt may succeed.
  */
 export type ProcessFailure = { ok: false; kind: 'memory' | 'time' | 'crashed' | 'starved' }
-
-/** Bytes of memory, and milliseconds of processor time for one job. */
-export type ProcessLimits = { maxBytes: number; maxMs: number }
 
 /** A process that opens files, started with the first job and again after a job that ended it. */
 export type FileProcess = AsyncDisposable & {
@@ -31,13 +28,13 @@ const wallClockFactor = 6
 const niceness = 5
 
 /** Opens the process of file jobs. It has no environment, so no secrets of ours. `forkProgram` is for tests. */
-export const openFileProcess = (limits: ProcessLimits, forkProgram: typeof fork = fork): FileProcess => {
+export const openFileProcess = (options: ProcessOptions, forkProgram: typeof fork = fork): FileProcess => {
   let child: ReturnType<typeof start> | null = null
   let errorOutput = ''
 
   const forkChild = (): ChildProcess => {
-    const heapMb = Math.floor((limits.maxBytes * heapShare) / 1024 / 1024)
-    return forkProgram(program, [JSON.stringify(limits)], {
+    const heapMb = Math.floor((options.maxBytes * heapShare) / 1024 / 1024)
+    return forkProgram(program, [JSON.stringify(options)], {
       execArgv: [...loader(), `--max-old-space-size=${heapMb}`, '--disable-proto=delete'],
       // settings hold secrets
       env: {},
@@ -78,7 +75,7 @@ export const openFileProcess = (limits: ProcessLimits, forkProgram: typeof fork 
       })
       if (typeof process === 'string') return { ok: false, kind: process }
       const end = (): void => void process.kill('SIGKILL')
-      const timer = setTimeout(end, limits.maxMs * wallClockFactor)
+      const timer = setTimeout(end, options.maxMs * wallClockFactor)
       signal.addEventListener('abort', end)
       try {
         return await new Promise<FileReply | ProcessFailure>((resolve) => {

@@ -35,8 +35,12 @@ const maxReadBytes = 64 * 1024 * 1024
 /** Smaller texts are read in this process where no pattern is asked for: that takes milliseconds. */
 const maxBytesHere = 1024 * 1024
 
-/** The origins of files, and the limits of opening them. */
-export type FilesOptions = FileOrigins & { limits?: Partial<typeof defaultLimits>; log?: Log }
+/** The origins of files, the limits of opening them, and the files of the features that read more formats. */
+export type FilesOptions = FileOrigins & {
+  limits?: Partial<typeof defaultLimits>
+  log?: Log
+  readers: readonly string[]
+}
 
 /** The files of the runs of this process. Disposal leaves nothing on the disk. */
 export const createFileService = (options: FilesOptions) => {
@@ -46,7 +50,7 @@ export const createFileService = (options: FilesOptions) => {
   const capacity = createFileCapacity()
   const temporary = openTemporaryRoot()
   const tableCache = createTableCache(temporary.folder, maxTableBytes)
-  const { log = silentLog } = options
+  const { log = silentLog, readers } = options
   const limits = { ...defaultLimits, ...options.limits }
   return {
     /** The files of one run: uploads by their hash, mappings inside their folder or bucket, URLs through egress. */
@@ -94,7 +98,7 @@ export const createFileService = (options: FilesOptions) => {
           const readSaved = async ({ path, bytes }: Pick<SavedFile, 'path' | 'bytes'>) => {
             if (query.pattern === null && bytes <= maxBytesHere)
               return { ok: true as const, page: readLinePage(await readFile(path, { signal }), query) }
-            await using process = lineProcesses.openStep(business, limits.lines)
+            await using process = lineProcesses.openStep(business, { ...limits.lines, readers: [] })
             return toLinesResult(
               await process.run({ kind: 'lines', path, query }, signal),
               limits.lines.maxMs,
@@ -108,7 +112,7 @@ export const createFileService = (options: FilesOptions) => {
         },
         async prepare(files, before, signal) {
           await using folder = await openWorkFolder(await temporary.folder())
-          await using process = processes.openStep(business, limits.prepare)
+          await using process = processes.openStep(business, { ...limits.prepare, readers })
           const cache = createPreparedCache(sql, run)
           const services: PrepareServices = {
             cache,
@@ -143,7 +147,7 @@ export const createFileService = (options: FilesOptions) => {
           const files = query.tables.map(({ file }) => file)
           await using _permit = await capacity.acquire(business, files, () => {}, signal)
           await using folder = await openWorkFolder(await temporary.folder())
-          await using process = processes.openStep(business, limits.query)
+          await using process = processes.openStep(business, { ...limits.query, readers })
           try {
             const { newPath } = folder
             return await queryTables(

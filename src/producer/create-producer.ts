@@ -8,12 +8,12 @@ import { settingsSchema } from '../infra/config/settings.ts'
 import { silentLog } from '../infra/lib/silent-log.ts'
 import { settlesWithin } from '../infra/lib/timeouts.ts'
 import type { JobOutcome } from '../infra/queue/job-outcome.ts'
-import { watchJobOutcomes } from '../infra/queue/job-outcomes.ts'
 import { openQueues } from '../infra/queue/queues.ts'
 import { signJob } from '../infra/queue/signed-jobs.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
 import { isJsonWithin, toFieldErrors } from '../state/resource-schema.ts'
 import { type JobData, jobDataSchema, maxRequestBytes } from '../state/run-request.ts'
+import { watchJobOutcomes } from './job-outcomes.ts'
 
 /** Where jobs are sent. */
 export type ProducerOptions = {

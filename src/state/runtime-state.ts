@@ -202,8 +202,6 @@ export type Memory = z.infer<typeof memorySchema>
 export type Todo = z.infer<typeof todoSchema>
 /** The status of a task. */
 export type TodoStatus = z.infer<typeof todoStatusSchema>
-/** What later prompts show of an action. */
-export type ActionContext = z.infer<typeof actionContextSchema>
 /** Reflection's verdict on the results. */
 export type Judgement = z.infer<typeof judgementSchema>
 /** An action without its position in the log. */
@@ -212,8 +210,6 @@ export type ActionBody = z.infer<typeof actionBodySchema>
 export type Action = z.infer<typeof actionSchema>
 /** A message of the conversation. */
 export type ChatMessage = z.infer<typeof chatMessageSchema>
-/** What the files contain, by file name. */
-export type PreprocessedFiles = z.infer<typeof preprocessedFilesSchema>
 
 /**
  * The state of a session as nodes read it; nodes never write to it. `docs/contract.md` describes each field.

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { type AnyTool, defineTool } from '../../src/graph/definitions.ts'
-import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import {
   distillInstructions,
   distilParts,
   proposalInstructions,
   proposalParts,
-} from '../../src/memory/policy/lessons.ts'
-import { askForLesson } from '../../src/memory/store/distill-run.ts'
+} from '../../src/features/user-memory/policy/lessons.ts'
+import { askForLesson } from '../../src/features/user-memory/store/distill-run.ts'
+import { type AnyTool, defineTool } from '../../src/graph/definitions.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import type { ModelRequest } from '../../src/state/ports/models.ts'
 import type { Services } from '../../src/state/ports/services.ts'
 import type { OriginFile } from '../../src/state/runtime-state.ts'

@@ -15,7 +15,7 @@ import {
 } from '../../src/features/definitions.ts'
 import {
   type FeatureSource,
-  listPartFiles,
+  listFilesOfKinds,
   loadKind,
   openFeatures,
   provide,
@@ -202,7 +202,10 @@ describe('the tools of features', () => {
 
   test('stand among those of src/tools by their names, so that a move leaves the version of the graph', async () => {
     const before = await loadParts()
-    const { files, ...parts } = await loadParts([], listPartFiles([folder('a', { 'greet.tool.ts': greet })]))
+    const { files, ...parts } = await loadParts(
+      [],
+      listFilesOfKinds([folder('a', { 'greet.tool.ts': greet })], 'node', 'tool'),
+    )
     const at = named(before).findIndex((name) => name.replaceAll('_', '-') > 'greet')
     expect(at).toBeGreaterThan(0)
     expect(named({ files, ...parts })).toEqual(named(before).toSpliced(at, 0, 'greet'))

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { openFileProcess } from '../../src/files/file-process.ts'
+import { documentReaders } from '../support/document-readers.ts'
 import { openFolder, pdfOf, pngOf, zipOf } from '../support/file-samples.ts'
 
 const binary = (start: string): Buffer => Buffer.concat([Buffer.from(start, 'latin1'), Buffer.alloc(600)])
@@ -26,7 +27,11 @@ const tiffOf = (width: number, height: number): Buffer => {
 
 test('the file process recognizes files by their bytes, and text that begins like a binary format is text', async () => {
   await using folder = await openFolder()
-  await using process = openFileProcess({ maxBytes: 450 * 1024 * 1024, maxMs: 30_000 })
+  await using process = openFileProcess({
+    maxBytes: 450 * 1024 * 1024,
+    maxMs: 30_000,
+    readers: documentReaders,
+  })
   const { signal } = new AbortController()
   const detect = async (bytes: string | Uint8Array): Promise<string> => {
     const path = join(folder.path, 'file')

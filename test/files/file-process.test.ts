@@ -5,7 +5,7 @@ test('a machine that cannot start a process reports lack of memory, an error of 
   const { signal } = new AbortController()
   const job = { kind: 'query', sql: '', tables: [], cached: null } as const
   const refusing = (code: string) =>
-    openFileProcess({ maxBytes: 1, maxMs: 1 }, () => {
+    openFileProcess({ maxBytes: 1, maxMs: 1, readers: [] }, () => {
       throw Object.assign(new Error(`spawn ${code}`), { code })
     })
   await using full = refusing('ENOMEM')

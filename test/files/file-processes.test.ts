@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import type { FileProcess, ProcessLimits } from '../../src/files/file-process.ts'
+import type { FileProcess } from '../../src/files/file-process.ts'
 import { createFileProcessPool } from '../../src/files/file-process-pool.ts'
-import type { FileJob, FileReply } from '../../src/files/protocol/child-protocol.ts'
+import type { FileJob, FileReply, ProcessOptions } from '../../src/files/protocol/child-protocol.ts'
 import { deferred } from '../support/deferred.ts'
 
-const limits: ProcessLimits = { maxBytes: 1, maxMs: 1 }
+const limits: ProcessOptions = { maxBytes: 1, maxMs: 1, readers: [] }
 const job = (sql: string): FileJob => ({ kind: 'query', sql, tables: [], cached: null })
 const done: FileReply = { ok: true, rows: { columns: [], rows: [], hasMore: false } }
 const { signal } = new AbortController()

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { openFileProcess } from '../../src/files/file-process.ts'
 import type { FileJob } from '../../src/files/protocol/child-protocol.ts'
+import { documentReaders } from '../support/document-readers.ts'
 import { openFolder } from '../support/file-samples.ts'
 
 /** What a table must be: its columns with their types, its rows, the first of them, and the sums of its numbers. */
@@ -20,7 +21,7 @@ const expectations = JSON.parse(await readFile(join(folder, 'expected.json'), 'u
   Expected
 >
 
-const fileProcess = openFileProcess({ maxBytes: 450 * 1024 * 1024, maxMs: 30_000 })
+const fileProcess = openFileProcess({ maxBytes: 450 * 1024 * 1024, maxMs: 30_000, readers: documentReaders })
 afterAll(() => fileProcess[Symbol.asyncDispose]())
 const run = async (job: FileJob) => {
   const reply = await fileProcess.run(job, new AbortController().signal)

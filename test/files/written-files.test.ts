@@ -2,10 +2,11 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { openFileProcess } from '../../src/files/file-process.ts'
+import { documentReaders } from '../support/document-readers.ts'
 import { openFolder } from '../support/file-samples.ts'
 import { expectations, listWrittenFiles, writtenFolder } from '../support/written-files.ts'
 
-const fileProcess = openFileProcess({ maxBytes: 450 * 1024 * 1024, maxMs: 30_000 })
+const fileProcess = openFileProcess({ maxBytes: 450 * 1024 * 1024, maxMs: 30_000, readers: documentReaders })
 afterAll(() => fileProcess[Symbol.asyncDispose]())
 
 test('each file that another program wrote has an expectation', () => {

@@ -1,11 +1,11 @@
 import { describe, expect } from 'vitest'
 import type { Runtime } from '../../src/app/api.ts'
-import { actInBulk } from '../../src/app/bulk-actions.ts'
-import { createBulkWork } from '../../src/engine/runs/bulk-work.ts'
 import { settleRun } from '../../src/engine/runs/settlement.ts'
+import { bulkRef } from '../../src/features/bulk/bulk.ref.ts'
+import type { BulkJob } from '../../src/features/bulk/bulk-job.ts'
+import { actInBulk, createBulkWork } from '../../src/features/bulk/bulk-work.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
-import type { BulkJob } from '../../src/state/bulk-job.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
@@ -152,7 +152,7 @@ describe('an action on many runs', () => {
        SELECT tenant, 'many-' || n, user_id, request, metadata FROM run_requests, generate_series(1, 10000) n WHERE run_id = $1`,
       [id],
     )
-    const { bulk } = runtime.of(business)
+    const bulk = runtime.features.get(bulkRef).of(business)
     expect(await codeOf(bulk.list({ action: 'cancel', filter: {} }))).toBe('invalid_request')
     expect(await count(database, 'bulk_jobs WHERE tenant = $1', [business])).toBe(0)
     await database.query(`DELETE FROM runs WHERE run_id = 'many-1'`)
@@ -161,10 +161,10 @@ describe('an action on many runs', () => {
 })
 
 describe('the work on a list', () => {
-  const openList = async (database: Database, runtime: Pick<Runtime, 'of'>, runs: number) => {
+  const openList = async (database: Database, runtime: Pick<Runtime, 'features'>, runs: number) => {
     const business = unique('b')
     const ids = await submitMany(database, business, runs)
-    const { bulk } = runtime.of(business)
+    const bulk = runtime.features.get(bulkRef).of(business)
     const { id } = await bulk.list({ action: 'cancel', filter: {} })
     await bulk.confirm(id)
     return { business, ids, bulk, id }

@@ -87,7 +87,7 @@ test('a file or statement that exceeds its limits is stopped, and the next one i
     },
   ]
   const { signal } = new AbortController()
-  await using process = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 1000 }, forkFirst)
+  await using process = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 1000, readers: [] }, forkFirst)
   // a machine that gives it no time says so, and then another try may go well
   const ask = async (sql: string, until: AbortSignal = signal): ReturnType<typeof process.run> => {
     const ended = await process.run({ kind: 'query', sql, tables, cached: null }, until)
@@ -106,7 +106,7 @@ test('a file or statement that exceeds its limits is stopped, and the next one i
 
 test('a process that the system kills for lack of memory is not an error of the file', async () => {
   const before = await childrenHere()
-  await using process = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 60_000 })
+  await using process = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 60_000, readers: [] })
   const { signal } = new AbortController()
   const sql = `${endless} sum(x) FROM n`
   const starved = process.run({ kind: 'query', sql, tables: [], cached: null }, signal)

@@ -17,6 +17,7 @@ import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import type { Files } from '../../src/state/ports/files.ts'
 import type { OriginFile } from '../../src/state/runtime-state.ts'
 import type { Backend } from '../support/backend.ts'
+import { documentReaders } from '../support/document-readers.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import { openFolder, pdfOf, zipOf } from '../support/file-samples.ts'
 import { runtimeTest } from '../support/integration-test.ts'
@@ -260,7 +261,13 @@ describe('where files come from', () => {
   const nothingBefore = { tables: [], triedFiles: new Set<string>() }
   const runOf = (tenant: string) => ({ tenant, run_id: 'run' })
   const serviceOf = (options: Partial<FilesOptions>): FileService => {
-    const service = createFileService({ egress, storage: {}, filesRoot: null, ...options })
+    const service = createFileService({
+      egress,
+      storage: {},
+      filesRoot: null,
+      readers: documentReaders,
+      ...options,
+    })
     services.push(service)
     return service
   }

@@ -1,14 +1,14 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
-import { type Database, queryOne } from '../../src/infra/database/database.ts'
-import { silentLog } from '../../src/infra/lib/silent-log.ts'
-import { distillRuns } from '../../src/memory/store/distill-run.ts'
+import { distillRuns } from '../../src/features/user-memory/store/distill-run.ts'
 import {
   discardUserDistillations,
   dropFailedDistillations,
   failDistillation,
-} from '../../src/memory/store/distillation-queue.ts'
+} from '../../src/features/user-memory/store/distillation-queue.ts'
+import { type Database, queryOne } from '../../src/infra/database/database.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import type { Models } from '../../src/state/ports/models.ts'
 import { unique } from '../support/backend.ts'
 import type { TestServer } from '../support/http.ts'

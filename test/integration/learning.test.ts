@@ -1,13 +1,16 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
+import type { LearnedProfile } from '../../src/features/user-memory/policy/learned-profile.ts'
+import { distillRuns } from '../../src/features/user-memory/store/distill-run.ts'
+import {
+  claimDistillations,
+  type RunToDistill,
+} from '../../src/features/user-memory/store/distillation-queue.ts'
+import { startMemoryWorker } from '../../src/features/user-memory/store/memory-worker.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
-import type { LearnedProfile } from '../../src/memory/policy/learned-profile.ts'
-import { distillRuns } from '../../src/memory/store/distill-run.ts'
-import { claimDistillations, type RunToDistill } from '../../src/memory/store/distillation-queue.ts'
-import { startMemoryWorker } from '../../src/memory/store/memory-worker.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'

@@ -2,10 +2,10 @@
 
 import { beforeEach, describe, expect } from 'vitest'
 import { ensureBusiness } from '../../src/accounts/businesses.ts'
+import { deleteSession } from '../../src/features/user-memory/store/delete-session.ts'
+import { createRunMemories } from '../../src/features/user-memory/store/run-memories.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
-import { deleteSession } from '../../src/memory/store/delete-session.ts'
-import { createRunMemories } from '../../src/memory/store/run-memories.ts'
 import type { Models } from '../../src/state/ports/models.ts'
 import { extractWords } from '../../src/state/text/words.ts'
 import recall from '../../src/tools/memory/recall.tool.ts'

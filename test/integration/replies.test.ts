@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect } from 'vitest'
+import { distillRuns } from '../../src/features/user-memory/store/distill-run.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
-import { distillRuns } from '../../src/memory/store/distill-run.ts'
 import { unique } from '../support/backend.ts'
 import type { TestServer } from '../support/http.ts'
 import { startVendor, type Vendor, type VendorAnswer } from '../support/http-vendor.ts'

@@ -2,8 +2,8 @@
 
 import { describe, expect, onTestFinished } from 'vitest'
 import { readUnreadWords } from '../../src/engine/runs/run-words.ts'
+import { deleteSession } from '../../src/features/user-memory/store/delete-session.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { deleteSession } from '../../src/memory/store/delete-session.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'

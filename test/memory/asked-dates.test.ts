@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findAskedTime } from '../../src/memory/policy/asked-dates.ts'
+import { findAskedTime } from '../../src/features/user-memory/policy/asked-dates.ts'
 
 /** A Thursday. */
 const now = new Date('2026-11-26T15:00:00Z')

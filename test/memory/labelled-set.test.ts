@@ -7,9 +7,9 @@ import {
   distilParts,
   type EndedTurn,
   toLesson,
-} from '../../src/memory/policy/lessons.ts'
-import { judgeNote, type Note } from '../../src/memory/policy/memory-gate.ts'
-import { askForLesson } from '../../src/memory/store/distill-run.ts'
+} from '../../src/features/user-memory/policy/lessons.ts'
+import { judgeNote, type Note } from '../../src/features/user-memory/policy/memory-gate.ts'
+import { askForLesson } from '../../src/features/user-memory/store/distill-run.ts'
 import { lessonOf } from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'

@@ -80,7 +80,7 @@ describe('texts of prompts', () => {
       'context/context.ts',
       'context/history.ts',
       'context/result-text.ts',
-      'memory/policy/lessons.ts',
+      'features/user-memory/policy/lessons.ts',
       'nodes/reflection/reflection.node.ts',
     ])
     expect(await callers('operatorWords(')).toEqual([

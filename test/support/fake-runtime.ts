@@ -190,7 +190,6 @@ export const createFakeRuntime = (): FakeRuntime => {
         return find(id)
       },
       countRuns: async () => 0,
-      bulk: {} as BusinessApi['bulk'],
       async runs(filter) {
         note('runs', filter)
         return {

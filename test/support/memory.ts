@@ -1,9 +1,12 @@
+import { computeHashEmbedding, hashSpace } from '../../src/features/user-memory/policy/hash-embedding.ts'
+import { distillRuns } from '../../src/features/user-memory/store/distill-run.ts'
+import {
+  claimDistillations,
+  type RunToDistill,
+} from '../../src/features/user-memory/store/distillation-queue.ts'
+import type { MemoryEmbedder } from '../../src/features/user-memory/store/embedder.ts'
+import { readTurnBacklog } from '../../src/features/user-memory/store/turn-backlog.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { computeHashEmbedding, hashSpace } from '../../src/memory/policy/hash-embedding.ts'
-import { distillRuns } from '../../src/memory/store/distill-run.ts'
-import { claimDistillations, type RunToDistill } from '../../src/memory/store/distillation-queue.ts'
-import type { MemoryEmbedder } from '../../src/memory/store/embedder.ts'
-import { readTurnBacklog } from '../../src/memory/store/turn-backlog.ts'
 import type { ModelRequest, Models } from '../../src/state/ports/models.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { deferred } from './deferred.ts'

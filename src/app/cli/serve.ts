@@ -32,6 +32,9 @@ const workerStopTimeoutMs = 12_000
 /** By then the leases have expired for certain, and other workers have the runs. */
 const toStallLimitMs = (leaseMs: number): number => Math.max(leaseMs, 10_000)
 
+/** What each process gets. */
+type ProcessParts = [env: Environment, scrubber: Scrubber, setup: Project['setup']]
+
 type Listener = { port: number; close(): Promise<void> }
 
 type ProcessKind = WorkerFlags & {
@@ -42,8 +45,6 @@ type ProcessKind = WorkerFlags & {
   toBanner: (runtime: Runtime, port: number) => [title: string, rows: (readonly [string, string])[]]
   stopMessage: string
   stopTimeoutMs: number
-  /** Ends the process when its event loop stalls for longer, so that a supervisor starts another one. */
-  stallLimitMs: number
 }
 
 /** Opens a runtime and works with it until SIGTERM or SIGINT. */
@@ -65,9 +66,8 @@ const runUntilStopped = async (
   })
   // until here a signal ends the process: it holds no run
   const stopped = waitForStopSignal()
-  const { stallLimitMs } = kind
-  // a debugger stalls the process for longer
-  using _watchdog = debuggerUrl() === undefined ? watchEventLoop(stallLimitMs) : undefined
+  // ends the process when its event loop stalls, so that a supervisor starts another one; a debugger stalls it for longer
+  using _watchdog = debuggerUrl() === undefined ? watchEventLoop(toStallLimitMs(config.leaseMs)) : undefined
   try {
     let isWorking = false
     await using metrics = await openMetrics(config, runtime, () => isWorking)
@@ -94,9 +94,7 @@ const runUntilStopped = async (
 /** `mason serve`: runs the API, a worker or both until SIGTERM or SIGINT. Returns the exit code. */
 export const runServer = async (
   flags: ServeFlags,
-  env: Environment,
-  scrubber: Scrubber,
-  setup: Project['setup'],
+  ...[env, scrubber, setup]: ProcessParts
 ): Promise<number> => {
   const { role } = flags
   const merged = {
@@ -119,16 +117,13 @@ export const runServer = async (
     toBanner: (runtime, port) => buildServerBanner(port, role, secrets, runtime),
     stopMessage: 'stopping: no new requests are accepted; unfinished runs are handed back',
     stopTimeoutMs: stopTimeoutsMs.runtime,
-    stallLimitMs: toStallLimitMs(config.leaseMs),
   })
 }
 
 /** `mason worker`: executes runs until SIGTERM or SIGINT, then hands back the unfinished ones. Returns the exit code. */
 export const runWorker = async (
   { migrate = false }: WorkerFlags,
-  env: Environment,
-  scrubber: Scrubber,
-  setup: Project['setup'],
+  ...[env, scrubber, setup]: ProcessParts
 ): Promise<number> => {
   const config = readConfig(env, { role: 'worker' })
   return runUntilStopped(config, env, scrubber, {
@@ -145,16 +140,11 @@ export const runWorker = async (
     ],
     stopMessage: 'stopping: unfinished runs are handed back',
     stopTimeoutMs: workerStopTimeoutMs,
-    stallLimitMs: toStallLimitMs(config.leaseMs),
   })
 }
 
 /** `mason memory-worker`: learns from ended runs until SIGTERM or SIGINT, as every worker does unless MASON_LEARNING is off. Returns the exit code. */
-export const runMemoryWorker = async (
-  env: Environment,
-  scrubber: Scrubber,
-  setup: Project['setup'],
-): Promise<number> => {
+export const runMemoryWorker = async (...[env, scrubber, setup]: ProcessParts): Promise<number> => {
   const config = readConfig(env, { role: 'worker' })
   return runUntilStopped(config, env, scrubber, {
     setup,
@@ -168,7 +158,6 @@ export const runMemoryWorker = async (
     ],
     stopMessage: 'stopping: other workers learn from the remaining runs',
     stopTimeoutMs: workerStopTimeoutMs,
-    stallLimitMs: toStallLimitMs(config.leaseMs),
   })
 }
 

@@ -11,7 +11,6 @@ import { registryRoutes } from './admin/registry.routes.ts'
 import { rejectedJobsRoutes } from './admin/rejected-jobs.routes.ts'
 import { scenariosRoutes } from './admin/scenarios.routes.ts'
 import { vendorsRoutes } from './admin/vendors.routes.ts'
-import { bulkRoutes } from './bulk.routes.ts'
 import { consolePageRoutes } from './console/page.routes.ts'
 import { consoleSessionRoutes } from './console/session.routes.ts'
 import { docsRoutes } from './docs.routes.ts'
@@ -47,9 +46,8 @@ const defaultBodyMemory: BodyMemory = {
   tokenBytes: defaultBodyMemoryMb.token * megabyte,
 }
 
-/** What a server needs: the runtime it serves, and how it authenticates, logs and closes. */
-export type AppOptions = {
-  runtime: Runtime
+/** Where the server listens, and how it authenticates. */
+export type ServeOptions = {
   /** `off` makes every caller the business `default`, and only localhost may call. */
   auth: 'required' | 'off'
   /** Acts for any business; without it there is no such token. */
@@ -60,10 +58,19 @@ export type AppOptions = {
   metrics?: 'open' | 'admin' | 'off'
   docs?: 'open' | 'off'
   console?: 'open' | 'off'
-  /** Where the console is built; absent: in this package. */
-  consoleFolder?: string
   /** Addresses and networks whose X-Forwarded-For says where a request comes from. */
   trustedProxies?: readonly string[]
+  /** 0: any free one. */
+  port?: number
+  /** Absent: this machine alone. */
+  host?: string
+}
+
+/** What a server needs: the runtime it serves, and how it authenticates, logs and closes. */
+export type AppOptions = Omit<ServeOptions, 'port' | 'host'> & {
+  runtime: Runtime
+  /** Where the console is built; absent: in this package. */
+  consoleFolder?: string
   /** Gets one line per request, and internal errors; never bodies or tokens. */
   logger?: FastifyBaseLogger
   /** Between two comments on a stream of events. */
@@ -111,7 +118,6 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   docsRoutes(app, { auth, isOpen: options.docs !== 'off', base })
   healthRoutes(app, server, options.metrics ?? 'open')
   runsRoutes(app, server)
-  bulkRoutes(app)
   runEventsRoutes(app, server)
   filesRoutes(app)
   inputRequestsRoutes(app)

@@ -25,6 +25,8 @@ export type BusinessRuns = {
   state(runId: string, inline: boolean): Promise<RuntimeState | null>
   /** Null: no such run, or its session holds no such blob. */
   blob(runId: string, sha256: string): Promise<BlobContent | null>
+  /** Admits a failed run again, as its session's next turn with the same request. `not_found`, `run_not_failed`, and what `submit` throws. */
+  retry(runId: string, key?: string, entry?: RunEntry): ReturnType<BusinessRuns['submit']>
   /** `run_ended` for completed or failed ones; repeating it is fine. */
   cancel(runId: string, reason: string | undefined): Promise<RunView>
   /** `invalid_request` when the answer does not fit the schema, `input_answered`, `not_found`. A `key` that answered before changes nothing. */

@@ -23,7 +23,6 @@ export const createRetentionSweep = (
     await database.query(rejectedStatement, [retention.rejectedJobsDays])
     await sweepUnreadAnswers(database, retention.rejectedJobsDays)
     for (const statement of [changesStatement, recoveredStatement]) await database.query(statement)
-    await database.query(bulkStatement, [retention.rejectedJobsDays])
     await sweepFiles()
     const swept = await Promise.allSettled(sweeps.map((sweep) => sweep(database, retention.rejectedJobsDays)))
     const failed = swept.find((one) => one.status === 'rejected')
@@ -42,9 +41,3 @@ const changesStatement = `
 
 /** Counts of jobs that Redis has lost since; of any other the row is deleted when it ends. */
 const recoveredStatement = `DELETE FROM recovered_jobs WHERE counted_at < clock_timestamp() - interval '1 day'`
-
-/** Lists of runs that are over, and those that were not confirmed within an hour. */
-const bulkStatement = `
-  DELETE FROM bulk_jobs WHERE (tenant, job_id) IN (SELECT tenant, job_id FROM bulk_jobs
-    WHERE created_at < clock_timestamp() - CASE WHEN status = 'unconfirmed' THEN interval '1 hour' ELSE $1::int * interval '1 day' END
-      AND status NOT IN ('queued', 'running') ORDER BY created_at LIMIT 10)`

@@ -1,7 +1,6 @@
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
 import type { WakeUp } from '../../infra/queue/jobs.ts'
 import { type Queues, wakeRun } from '../../infra/queue/queues.ts'
-import { type BulkClaim, createBulkWork } from '../runs/bulk-work.ts'
 import type { Intake } from '../runs/intake-batches.ts'
 import { reconcileRuns, relayWakeUps } from '../runs/relay.ts'
 import { readUnreadWords } from '../runs/run-words.ts'
@@ -17,15 +16,12 @@ type StartWorkerOptions = Omit<WorkerOptions, 'wake'> & {
   sweeps: readonly Sweep[]
   /** Admits jobs of the public queue. */
   intake: Intake
-  /** Does the action of a bulk job to one of its runs; safe to repeat. */
-  actInBulk(job: BulkClaim, runId: string): Promise<unknown>
 }
 
 const relayEveryMs = 500
 const reconcileEveryMs = 10_000
 const sweepEveryMs = 60_000
 const wordsEveryMs = 2000
-const bulkEveryMs = 1000
 /** How long a wake-up waits here before another worker may have it: it limits how fast a backlog is passed on. */
 const wakeUpPatienceMs = 100
 
@@ -47,9 +43,7 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
   }
   const repeat = (work: () => Promise<unknown>, everyMs: number, title: string) =>
     repeatWork(work, everyMs, clock, log, title)
-  const bulk = createBulkWork({ database, log, leaseMs, act: options.actInBulk })
   const loops = [
-    repeat(bulk.run, bulkEveryMs, 'working on lists of runs'),
     repeat(() => relayWakeUps(database, queues), relayEveryMs, 'relaying wake-ups'),
     repeat(() => wakeWaitingRuns(database), relayEveryMs, 'waking runs whose waits have ended or are due'),
     repeat(checkRuns, Math.min(reconcileEveryMs, leaseMs), 'reconciling'),
@@ -59,7 +53,6 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
   return {
     runCounts: worker.counts,
     async close(): Promise<void> {
-      bulk.stop()
       // not waited for before the runs are handed back: with Redis away it takes all the time that there is
       const intakeStopped = intake?.stop()
       await Promise.all([...loops.map((loop) => loop.stop()), wakeUpConsumer.pause()])

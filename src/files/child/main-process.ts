@@ -3,9 +3,11 @@ import { Worker } from 'node:worker_threads'
 import {
   type FileJob,
   type FileReply,
+  type ProcessOptions,
   RefusedStatementError,
   UnreadableFileError,
 } from '../protocol/child-protocol.ts'
+import type { FileReaders } from './reader-definition.ts'
 
 /** The main program of the file process: one job at a time, ended by its own watchdog when it exceeds its limits. */
 
@@ -32,7 +34,9 @@ setInterval(() => {
 }, 40)
 `
 
-const limits = JSON.parse(process.argv[2] ?? '{}') as { maxBytes: number; maxMs: number }
+const { readers, ...limits } = JSON.parse(process.argv[2] ?? '{}') as ProcessOptions
+const loadReaders = (): Promise<FileReaders> =>
+  Promise.all(readers.map(async (file) => (await import(file)).default))
 const watchdog = new Worker(watchdogScript, {
   eval: true,
   execArgv: [],
@@ -42,12 +46,18 @@ const watchdog = new Worker(watchdogScript, {
 const runJob = async (job: FileJob): Promise<FileReply> => {
   try {
     if (job.kind === 'query')
-      return { ok: true, rows: await (await import('./query-statement.ts')).runStatement(job) }
+      return {
+        ok: true,
+        rows: await (await import('./query-statement.ts')).runStatement(job, await loadReaders()),
+      }
     if (job.kind === 'lines') {
       const { readLinePage } = await import('./line-page.ts')
       return { ok: true, page: readLinePage(await readFile(job.path), job.query) }
     }
-    return { ok: true, contents: await (await import('./prepare-file.ts')).prepareFile(job) }
+    return {
+      ok: true,
+      contents: await (await import('./prepare-file.ts')).prepareFile(job, await loadReaders()),
+    }
   } catch (error) {
     const { message, stack = message, format = 'binary' } = error as Error & { format?: string }
     if (error instanceof RefusedStatementError) return { ok: false, kind: 'refused', format: '', message }

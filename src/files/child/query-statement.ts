@@ -10,22 +10,23 @@ import {
   type TableCell,
   type TableRows,
 } from '../protocol/child-protocol.ts'
+import { withTables } from './prepare-tables.ts'
+import type { FileReaders } from './reader-definition.ts'
 import { claimedFormat, detectFormat } from './sniff.ts'
 import { toSeconds } from './tables/cell-dates.ts'
 import { type Cell, type Reading, readings } from './tables/cell-values.ts'
-import { type TableFormat, withTables } from './tables/prepare-tables.ts'
 import { maySumTexts } from './text-operands.ts'
 
 /**
  * Runs one statement over tables loaded into SQLite in this process's memory, which has no files and no network to reach.
  * Two guards keep it read-only: it must be one SELECT, and `query_only` is on. Throws `RefusedStatementError`.
  */
-export const runStatement = async (job: QueryJob): Promise<TableRows> => {
+export const runStatement = async (job: QueryJob, readers: FileReaders): Promise<TableRows> => {
   const sql = await initSqlJs()
   const loaded = job.cached && (await readFile(job.cached.path).catch(() => null))
   const database = new sql.Database(loaded)
   if (loaded === null) {
-    for (const table of job.tables) await loadTable(database, table)
+    for (const table of job.tables) await loadTable(database, table, readers)
     if (job.cached !== null) await saveDatabase(database, job.cached)
   }
   database.run('PRAGMA query_only = 1')
@@ -40,10 +41,10 @@ export const runStatement = async (job: QueryJob): Promise<TableRows> => {
   }
 }
 
-const loadTable = async (database: Database, table: LoadedTable): Promise<void> => {
+const loadTable = async (database: Database, table: LoadedTable, readers: FileReaders): Promise<void> => {
   const claimed = claimedFormat(table.name, table.type)
   const { format, bytes } = await detectFormat(table.path, claimed)
-  await withTables(table.path, table.name, format as TableFormat, bytes, async (sources) => {
+  await withTables(table.path, table.name, format, bytes, readers, async (sources) => {
     const source = sources.find(({ part }) => part === table.part)
     if (!source) throw new RefusedStatementError(`the table ${table.table} is no longer in its file`)
     const columns = table.columns.map(

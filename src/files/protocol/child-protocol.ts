@@ -30,6 +30,9 @@ export type QueryJob = {
   cached: { path: string; draft: string } | null
 }
 
+/** Of a file process: bytes of memory, milliseconds of processor time for one job, and the files of the features that read more formats. */
+export type ProcessOptions = { maxBytes: number; maxMs: number; readers: readonly string[] }
+
 /** Reads lines of a text. */
 export type LinesJob = { kind: 'lines'; path: string; query: LineQuery }
 

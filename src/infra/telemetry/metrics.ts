@@ -36,6 +36,15 @@ type ReadCounter = {
 type TokenCounts = Record<(typeof tokenKinds)[number], number>
 const tokenKinds = ['prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens'] as const
 
+const waitingNames = [
+  'ready',
+  'oldest_ready_s',
+  'unlearned',
+  'oldest_unlearned_s',
+  'workers',
+  'outbox',
+] as const
+
 const seconds = {
   http: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60],
   append: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
@@ -49,19 +58,14 @@ const seconds = {
 export const createMetrics = (readBacklog: () => Promise<Backlog>) => {
   const registry = new Registry()
   const instruments = createInstruments(registry)
-  const { runs, workers, outbox, ready, oldestReady, unlearned, oldestUnlearned, up } = instruments
+  const { runs, waiting, up } = instruments
   const scrapes: (() => void)[] = []
   let hasProcess = false
 
   const showBacklog = (backlog: Backlog): void => {
     for (const status of ['queued', 'running', 'input_required'] as const)
       runs.set({ status }, backlog[status])
-    workers.set(backlog.workers)
-    outbox.set(backlog.outbox)
-    ready.set(backlog.ready)
-    oldestReady.set(backlog.oldest_ready_s)
-    unlearned.set(backlog.unlearned)
-    oldestUnlearned.set(backlog.oldest_unlearned_s)
+    for (const name of waitingNames) waiting[name].set(backlog[name])
   }
 
   return {
@@ -131,9 +135,7 @@ export const createMetrics = (readBacklog: () => Promise<Backlog>) => {
       const backlog = await readBacklog().catch(() => null)
       up.set(backlog ? 1 : 0)
       if (backlog) showBacklog(backlog)
-      else
-        for (const stale of [workers, outbox, ready, oldestReady, unlearned, oldestUnlearned])
-          stale.remove({})
+      else for (const name of waitingNames) waiting[name].remove({})
       return registry.metrics()
     },
   }
@@ -159,6 +161,7 @@ const createInstruments = (registry: Registry) => {
     ...labelNames: Label[]
   ) => new Histogram({ name, help, buckets, labelNames, registers })
   const everywhere = 'the same on all processes: take the max, not the sum'
+  const oldest = `How long the oldest of them has waited; ${everywhere}`
   return {
     requests: histogram(
       'mason_http_request_duration_seconds',
@@ -191,26 +194,26 @@ const createInstruments = (registry: Registry) => {
       'model',
     ),
     runs: gauge('mason_runs', `Runs that have not ended, by status; ${everywhere}`, 'status'),
-    ready: gauge(
-      'mason_runs_ready',
-      `Runs that a worker could claim now: due, no worker has them, and no earlier turn is open; ${everywhere}`,
-    ),
-    oldestReady: gauge(
-      'mason_runs_ready_oldest_seconds',
-      `How long the oldest of them has waited; ${everywhere}`,
-    ),
-    unlearned: gauge('mason_learning_waiting', `Ended runs that nothing was learned from yet; ${everywhere}`),
-    oldestUnlearned: gauge(
-      'mason_learning_lag_seconds',
-      `How long the oldest of them has waited; ${everywhere}`,
-    ),
-    workers: gauge('mason_workers', `Workers that run or claim runs; ${everywhere}`),
+    /** By the names of the backlog. */
+    waiting: {
+      ready: gauge(
+        'mason_runs_ready',
+        `Runs that a worker could claim now: due, no worker has them, and no earlier turn is open; ${everywhere}`,
+      ),
+      oldest_ready_s: gauge('mason_runs_ready_oldest_seconds', oldest),
+      unlearned: gauge(
+        'mason_learning_waiting',
+        `Ended runs that nothing was learned from yet; ${everywhere}`,
+      ),
+      oldest_unlearned_s: gauge('mason_learning_lag_seconds', oldest),
+      workers: gauge('mason_workers', `Workers that run or claim runs; ${everywhere}`),
+      outbox: gauge('mason_outbox', `Wake-ups not sent yet; ${everywhere}`),
+    },
     workerRuns: gauge(
       'mason_worker_runs',
       'Runs that this worker has, by state: working, or waiting (for a model, or long for anything else)',
       'state',
     ),
-    outbox: gauge('mason_outbox', `Wake-ups not sent yet; ${everywhere}`),
     streams: gauge('mason_event_streams', 'Streams of events open on this process'),
     up: gauge('mason_stats_up', '1 when the backlog in the database could be read'),
     spans: counter(

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { OriginFile, PreprocessedFiles, RuntimeState } from '../runtime-state.ts'
+import type { OriginFile, RuntimeState } from '../runtime-state.ts'
 
 /** What `preprocessed_files` holds by file name: what was found in each file, and where its text and rows are. */
 
@@ -94,13 +94,6 @@ export type PreparedColumn = z.infer<typeof columnSchema>
 export type PreparedTable = z.infer<typeof tableSchema>
 /** A file that is no document or table, with facts or a note. */
 export type OtherFile = z.infer<typeof otherFileSchema>
-
-/** What the files of a session contain, by file name. */
-export type PreparedEntries = Required<PreprocessedFiles> & {
-  documents: Record<string, PreparedDocument>
-  tables: Record<string, PreparedTable>
-  other_files: Record<string, OtherFile>
-}
 
 type FilesState = Pick<RuntimeState, 'preprocessed_files'>
 type File = Readonly<Pick<OriginFile, 'local_path'>> & { readonly mapping: Readonly<OriginFile['mapping']> }

@@ -56,7 +56,7 @@ const prepare = async (contents: Files, origins: readonly OriginFile[]): Promise
       notes,
       document,
       tables = [],
-    } = await prepareFile({ kind: 'prepare', path, name, type, folder })
+    } = await prepareFile({ kind: 'prepare', path, name, type, folder }, [])
     if (document) prepared.documents[name] = { from, format, notes, ...document, text: null }
     for (const one of tables) {
       const table = toTableName(name, new Set(Object.keys(prepared.tables)))

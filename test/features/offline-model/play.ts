@@ -80,7 +80,7 @@ const prepareIn = async (folder: string, files: Record<string, string>): Promise
     await writeFile(path, text)
     const type = name.endsWith('.csv') ? 'text/csv' : 'text/plain'
     origins.push({ name, type, local_path: path, mapping: null })
-    const found = await prepareFile({ kind: 'prepare', path, name, type, folder })
+    const found = await prepareFile({ kind: 'prepare', path, name, type, folder }, [])
     const { format, notes, document } = found
     if (document) documents[name] = { from: path, format, notes, ...document, text: null }
     for (const one of found.tables ?? []) {
@@ -108,7 +108,7 @@ const prepareIn = async (folder: string, files: Record<string, string>): Promise
 
 const query = async (sql: string, tables: readonly LoadedTable[]): Promise<string> => {
   try {
-    const { columns, rows } = await runStatement({ kind: 'query', sql, tables, cached: null })
+    const { columns, rows } = await runStatement({ kind: 'query', sql, tables, cached: null }, [])
     if (rows.length === 0) return `No rows. Columns: ${columns.join(', ')}.`
     const line = (cells: readonly unknown[]): string => `| ${cells.map((cell) => cell ?? '').join(' | ')} |`
     return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n')

@@ -10,6 +10,7 @@ import type {
   FileReply,
   TableRows,
 } from '../../../src/files/protocol/child-protocol.ts'
+import { documentReaders } from '../../support/document-readers.ts'
 import {
   docxParts,
   openFolder,
@@ -21,10 +22,28 @@ import {
   zipOf,
 } from '../../support/file-samples.ts'
 
-const process = openFileProcess({ maxBytes: 450 * 1024 * 1024, maxMs: 30_000 })
+const process = openFileProcess({ maxBytes: 450 * 1024 * 1024, maxMs: 30_000, readers: documentReaders })
 afterAll(() => process[Symbol.asyncDispose]())
 
-const docxReader = new URL('../../../src/files/child/formats/docx.ts', import.meta.url).href
+test('a build without the feature for documents says of a PDF and of a workbook that they are not opened', async () => {
+  await using folder = await openFolder()
+  await using alone = openFileProcess({ maxBytes: 450 * 1024 * 1024, maxMs: 30_000, readers: [] })
+  const ask = async (name: string, bytes: string | Uint8Array) => {
+    const path = join(folder.path, name)
+    await writeFile(path, bytes)
+    const job = { kind: 'prepare' as const, path, name, type: '', folder: folder.path }
+    return await alone.run(job, new AbortController().signal)
+  }
+  const refused = (title: string) => ({
+    ...{ ok: false, kind: 'unreadable', format: title.split(' ')[1]?.toLowerCase() },
+    message: `${title} is not opened here; save it as text, CSV or JSON and upload that`,
+  })
+  expect(await ask('a.pdf', await pdfOf([['text']]))).toEqual(refused('a PDF'))
+  expect(await ask('a.xlsx', await zipOf(xlsxParts({ S: '' })))).toEqual(refused('an XLSX workbook'))
+  expect(await ask('a.csv', 'n\n1\n')).toMatchObject({ ok: true, contents: { format: 'csv' } })
+})
+
+const docxReader = new URL('../../../src/features/documents/docx.ts', import.meta.url).href
 
 /** The reply of the file process; its reason as an error where it gave none. */
 const run = async (job: FileJob) => {

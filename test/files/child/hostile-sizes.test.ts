@@ -1,9 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import documents from '../../../src/features/documents/documents.reader.ts'
 import { prepareFile } from '../../../src/files/child/prepare-file.ts'
 import { openFileProcess } from '../../../src/files/file-process.ts'
 import type { FileContents, PrepareJob } from '../../../src/files/protocol/child-protocol.ts'
+import { documentReaders } from '../../support/document-readers.ts'
 import { docxParts, openFolder, paragraph, pptxParts, xlsxParts, zipOf } from '../../support/file-samples.ts'
 import { isGate } from '../../support/tier.ts'
 
@@ -52,7 +54,7 @@ const withJob = async <Result>(
 }
 
 const prepare = (name: string, bytes: string | Buffer): Promise<FileContents | string> =>
-  withJob(name, bytes, (job) => prepareFile(job).catch((error: Error) => error.message))
+  withJob(name, bytes, (job) => prepareFile(job, [documents]).catch((error: Error) => error.message))
 
 describe('a reader', () => {
   // each of those that were quadratic took minutes: no test has so long
@@ -168,7 +170,7 @@ const tooDeep = (format: string) => ({
 })
 
 describe('the process of a reader with 300 MB', () => {
-  const child = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 30_000 })
+  const child = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 30_000, readers: documentReaders })
   afterAll(() => child[Symbol.asyncDispose]())
   const reply = (name: string, bytes: Buffer) =>
     withJob(name, bytes, (job) => child.run(job, new AbortController().signal))

@@ -6,8 +6,8 @@ import {
   distilParts,
   mayTeach,
   toLesson,
-} from '../../../src/memory/policy/lessons.ts'
-import { findRejectionReason } from '../../../src/memory/policy/rejection-rules.ts'
+} from '../../../src/features/user-memory/policy/lessons.ts'
+import { findRejectionReason } from '../../../src/features/user-memory/policy/rejection-rules.ts'
 
 type Proposal = NonNullable<DistillReply['memories']>[number]
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listProfileFields } from '../../../src/memory/policy/learned-profile.ts'
+import { listProfileFields } from '../../../src/features/user-memory/policy/learned-profile.ts'
 import { userKnowledgeSchema } from '../../../src/state/memory-view.ts'
 
 const from = (session_id: string, day: number) => ({

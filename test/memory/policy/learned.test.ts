@@ -5,7 +5,7 @@ import {
   learnProfileFields,
   type TaughtValue,
   unlearnProfileFields,
-} from '../../../src/memory/policy/learned-profile.ts'
+} from '../../../src/features/user-memory/policy/learned-profile.ts'
 
 const emptyProfile: LearnedProfile = { profile: {}, learned: {} }
 const from = (session_id: string) => ({

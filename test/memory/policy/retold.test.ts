@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { type ForgottenContent, findLeakingSessions } from '../../../src/memory/policy/summary-leaks.ts'
+import {
+  type ForgottenContent,
+  findLeakingSessions,
+} from '../../../src/features/user-memory/policy/summary-leaks.ts'
 
 const nothing: ForgottenContent = { memories: [], profileValues: [], teachingSessions: [] }
 const lyon = { id: 'mem_1', content: 'The user lives in Lyon.' }

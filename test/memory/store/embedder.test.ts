@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createMemoryEmbedder } from '../../../src/memory/store/embedder.ts'
+import { createMemoryEmbedder } from '../../../src/features/user-memory/store/embedder.ts'
 import * as registry from '../../support/registry-view.ts'
 import { codeOf } from '../../support/runs.ts'
 

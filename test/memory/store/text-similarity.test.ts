@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { hashSpace } from '../../../src/memory/policy/hash-embedding.ts'
-import { createTextSimilarity } from '../../../src/memory/store/text-similarity.ts'
+import { hashSpace } from '../../../src/features/user-memory/policy/hash-embedding.ts'
+import { createTextSimilarity } from '../../../src/features/user-memory/store/text-similarity.ts'
 
 const caller = { business_id: 'default', user_id: null, run_id: null }
 const { signal } = new AbortController()

@@ -31,15 +31,10 @@ export const listFeatures = async (
       )
       for (const { definition } of await loadRoutes(own))
         definition.add(app as never, noServices as never, noServices as never)
-      const namesOf = async (kind: 'tool' | 'node' | 'loop' | 'metrics' | 'command'): Promise<string[]> =>
-        (await loadKind(own, kind)).map(({ definition }) => definition.name)
-      const [tools, nodes, loops, metrics, commands] = await Promise.all([
-        namesOf('tool'),
-        namesOf('node'),
-        namesOf('loop'),
-        namesOf('metrics'),
-        namesOf('command'),
-      ])
+      const kinds = ['tool', 'node', 'loop', 'metrics', 'command'] as const
+      const [tools = [], nodes = [], loops = [], metrics = [], commands = []] = await Promise.all(
+        kinds.map(async (kind) => (await loadKind(own, kind)).map(({ definition }) => definition.name)),
+      )
       return { id, tables: [...tables], tools, nodes, routes, loops, metrics, commands }
     }),
   )

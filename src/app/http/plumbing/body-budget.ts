@@ -48,9 +48,6 @@ export const createBodyBudget = ({ processBytes, tokenBytes }: BodyMemory) => {
   }
 }
 
-/** See `createBodyBudget`. */
-export type BodyBudget = ReturnType<typeof createBodyBudget>
-
 const toMb = (bytes: number): number => Math.floor(bytes / 1024 / 1024)
 
 const createShareError = (bytes: number): MasonError =>

@@ -126,9 +126,6 @@ export const createOrderVerifier = (trust: Trust, audience: string) => {
   }
 }
 
-/** See `createOrderVerifier`. */
-export type OrderVerifier = ReturnType<typeof createOrderVerifier>
-
 /** The thumbprint of the key in an identity. */
 const toThumbprint = (identity: string): string => identity.split('.')[0] ?? ''
 

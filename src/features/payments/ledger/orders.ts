@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { forgetAnswer } from '../../../engine/runs/input-answers.ts'
 import { queryOne, type RunKey } from '../../../infra/database/database.ts'
-import type { AgentRoute } from '../../../state/agent-route.ts'
 import type { CallRef } from '../../../state/ports/run-log.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
+import type { AgentRoute } from '../ports/agent-route.ts'
 import { newPaymentId, newPaymentOrderId } from '../ports/ids.ts'
 
 /** What is paid, as the tokens were received. `payment` and `cart` are JSON texts; chains of AP2 0.2 are SD-JWTs. */

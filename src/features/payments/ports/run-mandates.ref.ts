@@ -1,5 +1,5 @@
-import type { AgentRoute } from '../../../state/agent-route.ts'
 import type { WaitRequest } from '../../../state/ports/waits.ts'
+import type { AgentRoute } from './agent-route.ts'
 import type { LookUp } from './run-payments.ref.ts'
 
 /** What a user lets an agent buy while they are not present. Amounts are in minor units of `currency`. */

@@ -1,7 +1,7 @@
-import type { AgentRoute } from '../../../state/agent-route.ts'
 import type { Blobs } from '../../../state/ports/blobs.ts'
 import type { WaitRequest } from '../../../state/ports/waits.ts'
 import type { Json } from '../../../state/runtime-state.ts'
+import type { AgentRoute } from './agent-route.ts'
 
 /** What a merchant signed: a cart of AP2 0.1 as JSON, or a checkout of AP2 0.2 as a JWT. `id` is the merchant's. */
 export type SignedCart = { version: '0.1' | '0.2'; id: string; text: string }

@@ -2,7 +2,6 @@ import { forgetAnswer } from '../../../engine/runs/input-answers.ts'
 import { createBlobs } from '../../../files/blobs/blobs.ts'
 import { queryOne } from '../../../infra/database/database.ts'
 import type { Viewed } from '../../../infra/lib/keep-with-view.ts'
-import { shareCalls } from '../../../infra/lib/share-calls.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import { askConsent } from '../consent/consents.ts'
@@ -23,6 +22,7 @@ import {
   type RunOfPayments,
   waitForPayment,
 } from './run-payments.ts'
+import { shareCalls } from './share-calls.ts'
 
 const refuse = (field: string, message: string): never => {
   throw new MasonError('invalid_request', `${field} ${message}`, { remedy: `change ${field}` })

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { readWholeResult } from '../../../context/result-text.ts'
-import type { AgentRoute } from '../../../state/agent-route.ts'
 import { readPlannedCalls } from '../../../state/calls.ts'
 import { isMasonError, MasonError } from '../../../state/errors.ts'
 import type { Blobs } from '../../../state/ports/blobs.ts'
 import type { RuntimeState } from '../../../state/runtime-state.ts'
 import type { ReadonlyAction } from '../../../state/turn.ts'
+import type { AgentRoute } from '../ports/agent-route.ts'
 import type { LookUp, PaymentChoice, SignedCart } from '../ports/run-payments.ref.ts'
 import { findSignedCarts } from './find-signed-carts.ts'
 

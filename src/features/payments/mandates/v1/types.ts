@@ -207,8 +207,6 @@ export const paymentMandateContentsSchema = createNamedSchema({
   payment_details_total: itemSchema,
   ...paymentShape,
 })
-/** The payment of one cart. */
-export type PaymentMandateContents = z.output<typeof paymentMandateContentsSchema>
 /** A payment that the person signed. */
 export const paymentMandateV1Schema = createNamedSchema(
   { payment_mandate_contents: paymentMandateContentsSchema, user_authorization: text },
@@ -250,5 +248,3 @@ export const paymentReceiptV1Schema = createNamedSchema({
   }),
   payment_method_details: opaque.optional(),
 })
-/** What became of a payment. */
-export type PaymentReceiptV1 = z.output<typeof paymentReceiptV1Schema>

@@ -1,0 +1,179 @@
+import type { Cell } from '../../files/child/tables/cell-values.ts'
+import { openRowSource, type RowSource } from '../../files/child/tables/row-source.ts'
+import { fileBounds, UnreadableFileError } from '../../files/protocol/child-protocol.ts'
+import { type Archive, listRelatedParts, openArchive, parseXml, readXml } from './archive.ts'
+import { findBuiltInFormat, type NumberFormat, parseFormatCode, toFormattedText } from './serial-dates.ts'
+
+const maxStrings = 2_000_000
+
+/** Uses the sheets of a workbook. Their rows stream out of the archive's XML. */
+export const withWorkbook = async <Result>(
+  path: string,
+  use: (sources: RowSource[]) => Promise<Result>,
+): Promise<Result> => {
+  using archive = await openArchive(path)
+  const sheets = await listRelatedParts(archive, 'xl/workbook.xml', 'sheet')
+  const book = {
+    strings: await readSharedStrings(archive),
+    formats: await readFormats(archive),
+    is1904: await isDateSystem1904(archive),
+  }
+  const sources: RowSource[] = []
+  for (const { path, attributes } of sheets.slice(0, fileBounds.tables)) {
+    const doubts: SheetDoubts = { merged: new Set(), errors: new Set(), empty: new Set() }
+    const openRows = () => readRowBatches(archive, path, book, doubts)
+    const source = await openRowSource(attributes.name ?? path, openRows, () => toDoubtNotes(doubts))
+    if (source) sources.push(source)
+  }
+  return await use(sources)
+}
+
+/** What all sheets of a workbook share. */
+type Book = { strings: readonly string[]; formats: readonly NumberFormat[]; is1904: boolean }
+
+/** References of cells: merged ones, errors, and formulas without a result. */
+type SheetDoubts = Record<'merged' | 'errors' | 'empty', Set<string>>
+
+const toDoubtNotes = ({ merged, errors, empty }: SheetDoubts): string[] => {
+  const describe = (cells: Set<string>) => `${cells.size} (${[...cells].slice(0, 5).join(', ')})`
+  return [
+    ...(merged.size > 0
+      ? [`merged cells have their value in the first of them only: ${describe(merged)}`]
+      : []),
+    ...(errors.size > 0 ? [`cells with an error are empty: ${describe(errors)}`] : []),
+    ...(empty.size > 0
+      ? [
+          `formulas without a stored result are empty: ${describe(empty)}; open it in an office program, save it and upload it again`,
+        ]
+      : []),
+  ]
+}
+
+/** Days count from 1904 in workbooks of old Macs. */
+const isDateSystem1904 = async (archive: Archive): Promise<boolean> => {
+  let is1904 = false
+  await readXml(archive, 'xl/workbook.xml', {
+    open: (tag, { date1904 = '' }) => {
+      if (tag === 'workbookPr') is1904 = /^(?:1|true)$/.test(date1904)
+    },
+  })
+  return is1904
+}
+
+const readSharedStrings = async (archive: Archive): Promise<string[]> => {
+  const strings: string[] = []
+  let text = ''
+  await readXml(archive, 'xl/sharedStrings.xml', {
+    open: (tag) => {
+      if (tag === 'si') text = ''
+    },
+    text: (chunk, element, parent) => {
+      if (isRichText(element, parent)) text += chunk
+    },
+    close: (tag) => {
+      if (tag !== 'si') return
+      strings.push(decodeEscapes(text))
+      if (strings.length > maxStrings)
+        throw new UnreadableFileError('it has more than two million different texts; save it as CSV')
+    },
+  })
+  return strings
+}
+
+/** Whether an element holds the text of a cell: the reading aid of an Asian text is no part of it. */
+const isRichText = (element: string, parent?: string): boolean => element === 't' && parent !== 'rPh'
+
+/** Characters that XML does not have are written `_x000D_`. */
+const decodeEscapes = (text: string): string =>
+  text.includes('_x')
+    ? text.replace(/_x([0-9A-Fa-f]{4})_/g, (_all, code: string) => String.fromCharCode(parseInt(code, 16)))
+    : text
+
+/** What the styles of cells show of a number. */
+const readFormats = async (archive: Archive): Promise<NumberFormat[]> => {
+  const own = new Map<string, NumberFormat>()
+  const formats: NumberFormat[] = []
+  await readXml(archive, 'xl/styles.xml', {
+    open: (tag, attributes, parent) => {
+      const id = attributes.numFmtId ?? '0'
+      if (tag === 'numFmt') own.set(id, parseFormatCode(attributes.formatCode ?? ''))
+      const format = own.get(id)
+      if (tag === 'xf' && parent === 'cellXfs')
+        formats.push(format === undefined ? findBuiltInFormat(Number(id)) : format)
+    },
+  })
+  return formats
+}
+
+/** A cell's column, from 0, by the letters of its reference. */
+const parseColumn = (reference: string): number => {
+  let column = 0
+  for (const letter of reference) {
+    const value = letter.charCodeAt(0) - 64
+    if (value < 1 || value > 26) break
+    column = column * 26 + value
+  }
+  return column - 1
+}
+
+async function* readRowBatches(
+  archive: Archive,
+  part: string,
+  book: Book,
+  doubts: SheetDoubts,
+): AsyncGenerator<Cell[][]> {
+  let batch: Cell[][] = []
+  let row: Cell[] = []
+  let cell = { column: 0, type: '', style: 0, reference: '' }
+  let value = ''
+  let isFormula = false
+  const chunks = parseXml(archive, part, {
+    open: (tag, attributes) => {
+      if (tag === 'row') row = []
+      if (tag === 'f') isFormula = true
+      if (tag === 'mergeCell') doubts.merged.add(attributes.ref ?? '')
+      if (tag === 'c') {
+        const column = attributes.r === undefined ? row.length : parseColumn(attributes.r)
+        const reference = attributes.r ?? ''
+        cell = { column, type: attributes.t ?? 'n', style: Number(attributes.s ?? 0), reference }
+        value = ''
+        isFormula = false
+      }
+    },
+    text: (text, element, parent) => {
+      if (element === 'v' || isRichText(element, parent)) value += text
+    },
+    close: (tag) => {
+      // the column is a claim of the file: it must not make a row of billions of cells
+      if (tag === 'c' && cell.column >= 0 && cell.column < fileBounds.columns) {
+        while (row.length < cell.column) row.push('')
+        row[cell.column] = toCell(value, cell, book)
+        if (cell.type === 'e') doubts.errors.add(cell.reference)
+        else if (isFormula && value === '' && cell.type !== 'str') doubts.empty.add(cell.reference)
+      }
+      if (tag === 'row') batch.push(row)
+    },
+  })
+  for await (const _chunk of chunks) {
+    if (batch.length > 0) yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}
+
+const toCell = (
+  value: string,
+  { type, style }: { type: string; style: number },
+  { strings, formats, is1904 }: Book,
+): Cell => {
+  if (type === 's') return strings[Number(value)] ?? ''
+  if (type === 'b') return value === '1' || value === 'true' ? 'true' : 'false'
+  if (type === 'e' || value === '') return ''
+  if (type !== 'n') return type === 'd' ? value.replace(/T00:00:00(?:\.0+)?Z?$/, '') : decodeEscapes(value)
+  const number = Number(value)
+  if (Number.isNaN(number)) return value
+  const format = formats[style] ?? null
+  if (format !== null) return toFormattedText(number, format, is1904)
+  // an id of more digits than a number holds
+  return /^-?\d{16,}$/.test(value) && !Number.isSafeInteger(number) ? value : number
+}

@@ -1,0 +1,90 @@
+import {
+  type FileContents,
+  fileBounds,
+  type PrepareJob,
+  type TableContents,
+  UnreadableFileError,
+} from '../protocol/child-protocol.ts'
+import { prepareText } from './formats/plain-text.ts'
+import { type FileReaders, unreadFormat } from './reader-definition.ts'
+import type { FileFormat } from './sniff.ts'
+import type { Cell } from './tables/cell-values.ts'
+import { createStatistics } from './tables/column-statistics.ts'
+import { openDelimited } from './tables/delimited.ts'
+import { openJson, openJsonLines } from './tables/json-records.ts'
+import { isFilledCell, type RowSource } from './tables/row-source.ts'
+
+/** With more columns their statistics would fill the state: then only names and types are stored. */
+const maxDescribedColumns = 60
+
+/** Uses the tables of a file, which are open for that long. The same bytes give the same tables every time. */
+export const withTables = async <Result>(
+  path: string,
+  name: string,
+  format: FileFormat,
+  bytes: number,
+  readers: FileReaders,
+  use: (sources: RowSource[]) => Promise<Result>,
+): Promise<Result> => {
+  if (format === 'csv') return use(await openDelimited(path, name))
+  if (format === 'json') return use(await openJson(path, bytes))
+  if (format === 'ndjson') return use((await openJsonLines(path)).sources)
+  const withTablesOf = readers.find(({ tables }) => tables[format])?.tables[format]
+  if (!withTablesOf) throw unreadFormat(format)
+  return withTablesOf(path, use)
+}
+
+/** Describes the tables of a file: rows, columns, statistics. */
+export const prepareTables = async (
+  job: PrepareJob,
+  format: FileFormat,
+  bytes: number,
+  readers: FileReaders,
+): Promise<FileContents> => {
+  const notes: string[] = []
+  const tables = await withTables(job.path, job.name, format, bytes, readers, async (sources) => {
+    const named = sources.filter(({ part }) => part === null || part.length <= fileBounds.partChars)
+    if (named.length < sources.length)
+      notes.push(`tables with names of more than ${fileBounds.partChars} characters are not read`)
+    if (named.length > fileBounds.tables)
+      notes.push(`only the first ${fileBounds.tables} of its ${named.length} tables are read`)
+    const described: TableContents[] = []
+    for (const source of named.slice(0, fileBounds.tables)) described.push(await describeSource(source))
+    return described
+  })
+  if (tables.length > 0) return { format, tables, notes }
+  // JSON without a list of objects is read as text
+  if (format === 'json') return { ...(await prepareText(job, 'text', bytes)), format }
+  if (format === 'ndjson')
+    throw new UnreadableFileError('none of its lines is a JSON object; write one object on each line')
+  throw new UnreadableFileError('it holds no rows; check it and upload it again')
+}
+
+const describeSource = async (source: RowSource): Promise<TableContents> => {
+  const notes: string[] = []
+  const header = source.header.slice(0, fileBounds.columns)
+  if (source.header.length > header.length)
+    notes.push(`only the first ${fileBounds.columns} of its ${source.header.length} columns are read`)
+  const statistics = createStatistics(header, source.decimalHint ?? null)
+  let longer = 0
+  // the last row may be a total
+  let last: Cell[][] = []
+  for await (const batch of source.batches()) {
+    for (const row of batch)
+      if (row.length > source.header.length && row.slice(source.header.length).some(isFilledCell)) longer += 1
+    statistics.add(last)
+    last = batch.slice(-1)
+    statistics.add(batch.slice(0, -1))
+  }
+  const total = last[0] && statistics.findTotal(last[0])
+  if (total) notes.push(total.note)
+  if (!total?.isSum) statistics.add(last)
+  if (longer > 0) notes.push(`cells beyond the last column are not read, in ${longer} of its rows`)
+  const { rows, columns, notes: decisions } = statistics.describe()
+  const withoutValues = { samples: [], distinct: null, min: null, max: null, mean: null }
+  const described =
+    columns.length <= maxDescribedColumns
+      ? columns
+      : columns.map((column) => ({ ...column, ...withoutValues }))
+  return { part: source.part, rows, columns: described, notes: [...notes, ...decisions, ...source.notes()] }
+}

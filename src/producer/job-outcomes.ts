@@ -1,0 +1,70 @@
+import { EventEmitter, once } from 'node:events'
+import { Queue, QueueEvents } from 'bullmq'
+import { LRUCache } from 'lru-cache'
+import { settlesWithin } from '../infra/lib/timeouts.ts'
+import type { JobOutcome } from '../infra/queue/job-outcome.ts'
+import { intakeQueueName } from '../infra/queue/jobs.ts'
+import { connectRedisReceiver, connectRedisSender, disconnectRedis } from '../infra/queue/redis.ts'
+import type { FieldError } from '../state/resource-schema.ts'
+
+const maxOutcomes = 10_000
+const answerMs = 1_000
+
+/** `failedReason` is the errors as JSON; a job that BullMQ itself gave up has a text. */
+const readRefusal = (reason: string): JobOutcome => {
+  try {
+    return { errors: JSON.parse(reason) as FieldError[] }
+  } catch {
+    return { errors: [{ pointer: '', detail: reason }] }
+  }
+}
+
+/**
+ * Watches what becomes of the jobs on Redis. It begins with the events that Redis has, the last thousand or so, and goes on there
+ * after a lost connection.
+ */
+export const watchJobOutcomes = ({ url, prefix }: { url: string; prefix: string }) => {
+  const sender = connectRedisSender(url)
+  const connections = [sender]
+  const connection = connectRedisReceiver(url, connections)
+  const events = new QueueEvents(intakeQueueName, { connection, prefix, lastEventId: '0' })
+  const queue = new Queue(intakeQueueName, { connection: sender, prefix })
+  const known = new LRUCache<string, JobOutcome>({ max: maxOutcomes })
+  const notices = new EventEmitter().setMaxListeners(0)
+  const settle = (id: string, outcome: JobOutcome): void => {
+    known.set(id, outcome)
+    notices.emit(`job ${id}`)
+  }
+  // lost connections are tried again
+  events.on('error', () => {})
+  queue.on('error', () => {})
+  events.on('completed', ({ jobId, returnvalue }) => settle(jobId, returnvalue as unknown as JobOutcome))
+  events.on('failed', ({ jobId, failedReason }) => settle(jobId, readRefusal(failedReason)))
+  return {
+    /** A job that is sent again under an id may have another outcome. */
+    forget: (id: string): boolean => known.delete(id),
+    /** The outcome where it is known or comes within `ms`, else null; also null where the signal aborts. */
+    async find(id: string, ms: number, signal?: AbortSignal): Promise<JobOutcome | null> {
+      if (!known.has(id)) {
+        const late = new AbortController()
+        const timer = setTimeout(() => late.abort(), ms)
+        const either = signal ? AbortSignal.any([signal, late.signal]) : late.signal
+        await once(notices, `job ${id}`, { signal: either }).catch(() => {})
+        clearTimeout(timer)
+      }
+      return known.get(id) ?? null
+    },
+    /** Asks Redis, for a second at most: the outcome of a refused job, `gone` where there is no such job any more, null while it waits. */
+    async readJob(id: string): Promise<JobOutcome | 'gone' | null> {
+      const reading = queue.getJob(id)
+      if (!(await settlesWithin(reading, answerMs))) throw new Error(`no answer within ${answerMs} ms`)
+      const job = await reading
+      if (!job) return 'gone'
+      return job.finishedOn !== undefined && job.failedReason ? readRefusal(job.failedReason) : null
+    },
+    async close(): Promise<void> {
+      connections.forEach(disconnectRedis)
+      await Promise.allSettled([events.close(), queue.close()])
+    },
+  }
+}
