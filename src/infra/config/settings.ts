@@ -113,9 +113,6 @@ const queueSecret = () =>
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-/** What BullMQ's clients use where none is set. */
-export const defaultQueuePrefix = 'bull'
-
 /** Megabytes of request bodies in flight that a process holds, and that the requests of one token may. */
 export const defaultBodyMemoryMb = { process: 128, token: 64 }
 const databaseAddress = () => address(['postgres:', 'postgresql:'], { userInfo: true })
@@ -131,7 +128,7 @@ export const settingsSchema = z.object({
     /^[\w.{}-]{1,64}$/.test(text)
       ? null
       : `must be 1 to 64 letters, digits and . _ - { }, not ${quoteText(text)}`,
-  ).default(defaultQueuePrefix),
+  ).default('bull'),
   DATA_DIR: checkedText((text) => (isFolder(text) === false ? `${quoteText(text)} is not a folder` : null))
     .default('.mason')
     .transform((path) => resolve(path)),
