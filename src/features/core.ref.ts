@@ -223,7 +223,7 @@ export const runSubmissionRef = defineRef<RunSubmission>('core.run-submission')
  */
 export const businessRunsRef = defineRef<(businessId: string) => BusinessRuns>('core.business-runs')
 /** The nodes and tools of this process, once its services have started. */
-export const graphRef = defineRef<() => Pick<GraphInfo, 'tool'>>('core.graph')
+export const graphRef = defineRef<() => Pick<GraphInfo, 'tool' | 'tools'>>('core.graph')
 /**
  * Has the waits for a job of this name polled at once; the same for a name that nothing waits for.
  *

@@ -4,6 +4,7 @@ import type { Database } from '../../src/infra/database/database.ts'
 import { dialogueExamples, repliesOf } from '../support/dialogue-examples.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
 import { deadline, fakeModels } from '../support/test-runtime.ts'
+import { readAtif, readOpenAiExample } from '../support/trajectory-formats.ts'
 
 /** How often workers lost their run, right after one of their actions was committed. */
 let lost = 0
@@ -66,6 +67,12 @@ describe.each(Object.entries(dialogueExamples))(
       const { text, headers } = await server.call('GET', path, { token: adminToken })
       expect(text).toBe(example)
       expect(headers.get('x-mason-trajectory')).toBe('written')
+      const exported = async (format: string): Promise<string> =>
+        (await server.call('GET', path.replace('xml', format), { token: adminToken })).text
+      const calls = readAtif(await exported('atif')).steps.flatMap(({ tool_calls }) => tool_calls ?? [])
+      const { messages } = readOpenAiExample(await exported('openai'))
+      expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(calls.length)
+      expect(calls.length).toBeGreaterThan(1)
       expect(lost > 5).toBe(loses)
     })
   },

@@ -82,6 +82,8 @@ const dumpTables = async (): Promise<string> => {
   await using sql = await openSql(backend.config.database.url)
   return await dumpDatabase(sql)
 }
+const exportAs = async (id: string, format: string): Promise<string> =>
+  (await server.call('GET', `/v1/runs/${id}/trajectory?format=${format}`, { token })).text
 const wait = (id: string) => runtime.of('default').wait(id, deadline())
 
 describe('a secret question without an executor', () => {
@@ -143,10 +145,14 @@ describe('a secret question', () => {
       'the log': logged.join('\n'),
       'the prompts': JSON.stringify(model.requests('planner')),
       responses: replies.map(({ text }) => text).join(),
+      'the exports': (
+        await Promise.all(['xml', 'openai', 'atif'].map((format) => exportAs(run.id, format)))
+      ).join(),
     }
     for (const [place, text] of Object.entries(places))
       expect(leaksOf(place, text, [code, wrong])).toEqual([])
-    expect(JSON.stringify(await runtime.stateOf(run.id))).not.toContain(sealed.slice(-40))
+    for (const text of [JSON.stringify(await runtime.stateOf(run.id)), places['the exports']])
+      expect(text).not.toContain(sealed.slice(-40))
   })
 
   test('forgets an answer that nothing used: after 15 minutes, or when the run has ended', async () => {

@@ -8,7 +8,7 @@ export default defineCommand({
   add(trajectory, { addTargetOptions, withAdmin }) {
     addTargetOptions(trajectory.argument('<run>'))
       .option('--business <id>', 'business of the run (with an admin token; absent: default)')
-      .option('--format <format>', 'xml, the language of the dialogue', 'xml')
+      .option('--format <format>', 'xml (the language of the dialogue), openai or atif', 'xml')
       .action((id: string, { business, format, ...target }: Flags) =>
         withAdmin(target, ({ printBody }) =>
           printBody(`/v1/runs/${encodeURIComponent(id)}/trajectory`, { business_id: business, format }),
