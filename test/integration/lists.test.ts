@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
-import { maxPageBytes, readableJson } from '../../src/infra/database/pagination.ts'
+import { maxPageBytes, readableJson, writeCursor } from '../../src/infra/database/pagination.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
 
 const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, { worker: false })
@@ -242,6 +242,11 @@ describe('every list of the API', () => {
         200,
         1,
         expect.any(String),
+      ])
+      const other = writeCursor({ at: '2026-11-27 10:00:00+00', id: 'of_another_list' })
+      expect([id, (await get(`${address}&cursor=${other}`)).status]).toEqual([
+        id,
+        expect.toBeOneOf([200, 422]),
       ])
       const seen = new Set<string>()
       const truncated = new Set<string>()

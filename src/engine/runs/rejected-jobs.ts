@@ -58,7 +58,7 @@ export const createRejectedJobs = (
           select: columns,
           from: 'rejected_jobs',
           at: 'received_at',
-          id: 'rejected_id',
+          id: 'rejected_id::text',
           storedBytes: 'pg_column_size(faults)',
         },
         page,

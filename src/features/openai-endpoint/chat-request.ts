@@ -9,7 +9,7 @@ import {
 
 /**
  * The body of POST /v1/chat/completions, https://platform.openai.com/docs/api-reference/chat/create. Unknown fields are
- * dropped, as OpenAI-compatible servers do; the vendor checks ranges.
+ * dropped, as OpenAI-compatible servers do, but for those without which the reply is not what was asked for; the vendor checks ranges.
  */
 
 /** Of parts, of tools, of the calls of one message. */
@@ -187,6 +187,13 @@ export const chatRequestSchema = z
     tools: z.array(tool).max(maxItems).describe('What the model may call').nullish(),
     ...toolParameters.shape,
     n: z.literal(1, 'only one choice is supported').describe('How many replies').nullish(),
+    logprobs: z.literal(false, 'log probabilities are not supported').describe('Must not be true').nullish(),
+    functions: z
+      .array(parsedJson)
+      .max(0, 'use `tools` in place of `functions`')
+      .describe('Must be empty')
+      .nullish(),
+    modalities: z.array(z.literal('text', 'only text is supported')).describe('What replies hold').nullish(),
     stream: z.boolean().describe('Whether the reply comes as server-sent events').nullish(),
     stream_options: z
       .object({ include_usage: z.boolean().describe('Whether the last chunk has the usage').nullish() })

@@ -435,6 +435,19 @@ describe('errors with the classes of the client', () => {
     }
   })
 
+  test('what would change the reply and is not supported is a bad request that says so, not dropped', async () => {
+    const ask = (more: object) =>
+      client.chat.completions.create({ model: 'chatty', messages: user('Hi'), ...more } as never)
+    for (const [more, message] of [
+      [{ n: 2 }, 'n: only one choice is supported'],
+      [{ logprobs: true }, 'logprobs: log probabilities are not supported'],
+      [{ functions: [{ name: 'f' }] }, 'functions: use `tools` in place of `functions`'],
+      [{ modalities: ['text', 'audio'] }, 'modalities[1]: only text is supported'],
+    ] as const)
+      await expect(ask(more)).rejects.toMatchObject({ status: 400, error: { message } })
+    await ask({ n: 1, logprobs: false, functions: [], modalities: ['text'] })
+  })
+
   test('a body that is not JSON, or empty, is a bad request', async () => {
     const post = (raw: string, type = 'application/json') =>
       endpoint.server.call('POST', '/v1/chat/completions', {

@@ -24,7 +24,7 @@ const decimalPatterns = {
   point: new RegExp(toDecimalSource('\\.', ',', '|[1-9]\\d?(?:,\\d\\d)+,\\d{3}')),
   comma: new RegExp(toDecimalSource(',', '\\.')),
 }
-const currency = '[A-Z]{0,3}\\p{Sc}|[A-Z]{3}|kr\\.?|zł|Kč|Ft|lei|Rs\\.?|S?Fr\\.?'
+const currency = '[A-Z]{0,3}\\p{Sc}|[A-Z]{3}|kr\\.?|zł|Kč|Ft|lei|Rs\\.?|S?Fr\\.?|元|円|원'
 const dressed = new RegExp(
   `^(?:(${currency})\\s?(?=\\())?(\\()?([-+−])?\\s?(${currency})?\\s?([-+−])?((?=[.,]?\\d)[\\d.,'’${spaces}eE+-]*\\d)\\s?(%|${currency})?([-−])?(\\))?$`,
   'u',

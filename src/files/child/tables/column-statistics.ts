@@ -174,14 +174,14 @@ export const createStatistics = (header: readonly string[], hint: 'point' | null
       rows += batch.length
       for (const row of batch) for (const [index, column] of columns.entries()) column.add(row[index])
     },
-    /** Whether the row after those added says that it is a total; `isSum`: each of its numbers is the sum of its column. */
+    /** Whether the row after those added says that it is a total, or has no name and is one; `isSum`: each of its numbers is a sum, and it is left out. */
     findTotal(row: readonly Cell[]): { note: string; isSum: boolean } | null {
       const isLabel = (cell: Cell, words: RegExp): boolean =>
         typeof cell === 'string' && words.test(cell.trim())
       const total = row.findIndex((cell) => isLabel(cell, totalWords))
       const first = row.findIndex(isFilledCell)
       const label = total < 0 && isLabel(row[first] ?? '', averageWords) ? first : total
-      if (label < 0 || rows < 2) return null
+      if ((label < 0 && first <= 0) || rows < 2) return null
       const facts = columns.map((column) => column.facts())
       const evidence = findEvidence(facts, hint)
       let sums = 0
@@ -196,6 +196,8 @@ export const createStatistics = (header: readonly string[], hint: 'point' | null
         sums += 1
         return Math.abs(alive.sum() - value) <= Math.max(1e-6, Math.abs(value) * 1e-9)
       })
+      const bare = 'the last row has no name and is the sum of the others: leave it out of sums'
+      if (label < 0) return isSum && sums > 0 ? { isSum: false, note: bare } : null
       const text = String(row[label]).trim()
       const name = JSON.stringify(cutText(text, 40))
       if (isSum && sums > 0)
