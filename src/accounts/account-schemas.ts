@@ -120,7 +120,7 @@ const userInputSchema = z.strictObject({
     .default({}),
 })
 /** Body of PATCH; the profile replaces the old one. */
-const userChangeSchema = toChangeSchema(userInputSchema.pick({ profile: true })).required()
+const userChangeSchema = toChangeSchema(userInputSchema.pick({ profile: true }))
 /** A user as the admin API returns it. */
 const userViewSchema = userInputSchema.extend({
   id: z.string(),

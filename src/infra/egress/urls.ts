@@ -18,7 +18,7 @@ const readPlainUrl = (text: string): URL | string => {
   if (written === null || !URL.canParse(text)) return 'is not an http or https address'
   const url = new URL(text)
   if (url.username !== '' || url.password !== '' || written[2]?.includes('@'))
-    return 'contains a user name or a password; store the secret as a key of the vendor'
+    return 'contains a user name or a password; leave them out, and store the secret in a field for secrets'
   const port = written[2]?.endsWith(`:${url.protocol === 'https:' ? 443 : 80}`)
     ? written[2].replace(/:\d+$/, '')
     : written[2]
