@@ -1,6 +1,6 @@
-import type { VisitNote } from '../../state/ports/models.ts'
 import type { Services } from '../../state/ports/services.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import type { VisitNote } from '../../state/ports/tracer.ts'
 import type { RunClaim } from './claim.ts'
 
 /** How each service is made for a claimed run: once a claim, and those that ask models once more for each visit. */

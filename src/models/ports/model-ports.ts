@@ -1,6 +1,7 @@
 import type { Secret } from '../../infra/secrets/secret.ts'
 import type { ModelMessage, ModelTool, ToolCallRequest } from '../../state/ports/model-messages.ts'
-import type { DialectName, ModelReply, ModelRequest, VisitNote } from '../../state/ports/models.ts'
+import type { DialectName, ModelReply, ModelRequest } from '../../state/ports/models.ts'
+import type { VisitNote } from '../../state/ports/tracer.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
 import type { Json, Usage } from '../../state/runtime-state.ts'
 import type { Scenario } from '../../state/scenario.ts'

@@ -18,9 +18,6 @@ export type DialectName = 'tools' | 'xml'
 /** Tokens a model accepts in all, and writes at most; null where the registry has no figure. */
 export type ModelWindow = { context: number | null; output: number | null }
 
-/** The visit on whose behalf a model is asked; `tool` is null in the visit of a node. */
-export type VisitNote = { id: string; tool: string | null }
-
 /** One call of a model. */
 export type ModelRequest = {
   /** Sent along as the header `x-mason-role`. */

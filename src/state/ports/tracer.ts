@@ -45,6 +45,8 @@ export type RunWork = RunIds & { epoch: number; claims: number; worker_id: strin
 export type RunFacts = { exit: string; outcome: Outcome | null }
 /** One visit of a node or tool; `id` is unique. */
 export type VisitWork = { id: string; name: string; kind: 'node' | 'tool'; call: number | null }
+/** The visit on whose behalf a model is asked; `tool` is null in the visit of a node. */
+export type VisitNote = { id: string; tool: string | null }
 /** `code`: of the error in its action. */
 export type VisitFacts = { action_id: number | null; code: string | null; isWaiting: boolean }
 /** One call of a model. */
