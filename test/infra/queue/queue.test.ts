@@ -265,7 +265,7 @@ function redisSuite(harness: ReturnType<typeof served>) {
       '1.5',
       'a:b:c',
       'ö ☃',
-      'x'.repeat(500),
+      'x'.repeat(255),
       '0x10',
       '1e3',
     ]
