@@ -48,7 +48,7 @@ test('mason tokens create prints a token alone, and refuses one without a name o
   expect([operator.code, operator.stdout]).toEqual([0, expect.stringMatching(/^mason_op_[\w-]{43}\n$/)])
   expect(operator.stderr).toMatch(/^opr_\w+ is the admin token of Ann; .*only this once\n$/)
   const wrong = await create('--name', 'web', '--role', 'boss')
-  expect([wrong.code, wrong.stdout]).toEqual([1, ''])
+  expect([wrong.code, wrong.stdout]).toEqual([2, ''])
   expect(wrong.stderr).toContain('roles')
 })
 

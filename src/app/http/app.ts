@@ -46,8 +46,9 @@ const defaultBodyMemory: BodyMemory = {
   tokenBytes: defaultBodyMemoryMb.token * megabyte,
 }
 
-/** Where the server listens, and how it authenticates. */
-export type ServeOptions = {
+/** What a server needs: the runtime it serves, and how it authenticates, logs and closes. */
+export type AppOptions = {
+  runtime: Runtime
   /** `off` makes every caller the business `default`, and only localhost may call. */
   auth: 'required' | 'off'
   /** Acts for any business; without it there is no such token. */
@@ -58,19 +59,10 @@ export type ServeOptions = {
   metrics?: 'open' | 'admin' | 'off'
   docs?: 'open' | 'off'
   console?: 'open' | 'off'
-  /** Addresses and networks whose X-Forwarded-For says where a request comes from. */
-  trustedProxies?: readonly string[]
-  /** 0: any free one. */
-  port?: number
-  /** Absent: this machine alone. */
-  host?: string
-}
-
-/** What a server needs: the runtime it serves, and how it authenticates, logs and closes. */
-export type AppOptions = Omit<ServeOptions, 'port' | 'host'> & {
-  runtime: Runtime
   /** Where the console is built; absent: in this package. */
   consoleFolder?: string
+  /** Addresses and networks whose X-Forwarded-For says where a request comes from. */
+  trustedProxies?: readonly string[]
   /** Gets one line per request, and internal errors; never bodies or tokens. */
   logger?: FastifyBaseLogger
   /** Between two comments on a stream of events. */
