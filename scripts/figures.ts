@@ -134,7 +134,7 @@ type Figure = readonly [
 
 const figures: readonly Figure[] = [
   ['files in src', () => sources.length],
-  ['lines in src without comments and blanks', () => sum(sources.map(countCode)), 71_860],
+  ['lines in src without comments and blanks', () => sum(sources.map(countCode)), 71_867],
   ['lines in the core without comments and blanks', () => sum(sources.filter(isCore).map(countCode)), 38_516],
   ['lines in src/infra without comments and blanks', () => sum(under('infra/').map(countCode))],
   ['lines in src/features/offline-model', () => sum(under('features/offline-model/').map(countLines))],
