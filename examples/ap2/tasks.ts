@@ -110,8 +110,9 @@ export const createTasks = (books: Books, handle: Handle, tell: (line: AgentLine
         return toTask(find(id), configuration?.historyLength)
       },
       getTask: async ({ id, historyLength }) => toTask(find(id), historyLength),
-      async listTasks({ contextId, pageSize = 50, pageToken, historyLength, includeArtifacts }) {
+      async listTasks({ contextId, status, pageSize = 50, pageToken, historyLength, includeArtifacts }) {
         if (!contextId) throw new RequestMalformedError('contextId is required')
+        if (status) throw new UnsupportedOperationError('this agent does not list tasks by status')
         const all = books.list<StoredTask>('tasks')
         const found = all.filter((task) => task.contextId === contextId).reverse()
         const from = Number(pageToken) || 0

@@ -58,7 +58,12 @@ export const buildGraph = (parts: GraphParts, serviceNames: readonly string[]): 
   let router: Promise<Router<GraphRun>> | undefined
   // loaded by the first run: LangGraph is a tenth of a start, and a process without a worker never needs it
   const openRouter = (): Promise<Router<GraphRun>> =>
-    (router ??= import('./router.ts').then(({ createRouter }) => createRouter(listRouterNodes(parts), step)))
+    (router ??= import('./router.ts')
+      .then(({ createRouter }) => createRouter(listRouterNodes(parts), step))
+      .catch((error: unknown) => {
+        router = undefined
+        throw error
+      }))
 
   return {
     ...info,

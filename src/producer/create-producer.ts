@@ -176,12 +176,13 @@ export const createProducer = async (options: ProducerOptions = {}) => {
       const data = parseJob({ business_id, ...request })
       const { priority } = data
       warnOfOrder(data)
-      watch?.forget(id)
+      const keepOutcome = watch?.forget(id)
       try {
         const signed = secret ? signJob(id, data, secret) : data
         await queues.submit(id, signed, { ...(priority !== undefined && { priority }) })
         return { id, data, by: 'queue' }
       } catch (error) {
+        keepOutcome?.()
         if (!isMasonError(error, 'queue_unavailable') || !http || data.run_id !== undefined) throw error
         // the job may be on Redis all the same: both ways have one key, so it is one run
         await askServer(http, { id, data }, signal)

@@ -41,8 +41,14 @@ export const watchJobOutcomes = ({ url, prefix }: { url: string; prefix: string 
   events.on('completed', ({ jobId, returnvalue }) => settle(jobId, returnvalue as unknown as JobOutcome))
   events.on('failed', ({ jobId, failedReason }) => settle(jobId, readRefusal(failedReason)))
   return {
-    /** A job that is sent again under an id may have another outcome. */
-    forget: (id: string): boolean => known.delete(id),
+    /** A job that is sent again under an id may have another outcome. The function that it returns takes that back. */
+    forget(id: string): () => void {
+      const outcome = known.get(id)
+      known.delete(id)
+      return () => {
+        if (outcome && !known.has(id)) known.set(id, outcome)
+      }
+    },
     /** The outcome where it is known or comes within `ms`, else null; also null where the signal aborts. */
     async find(id: string, ms: number, signal?: AbortSignal): Promise<JobOutcome | null> {
       if (!known.has(id)) {

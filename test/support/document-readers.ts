@@ -1,6 +1,5 @@
-import { fileURLToPath } from 'node:url'
+import { featureSources } from '../../src/app/features.generated.ts'
+import { listFilesOfKinds } from '../../src/features/load-features.ts'
 
-/** The files with readers of documents, for a file process. */
-export const documentReaders = [
-  fileURLToPath(new URL('../../src/features/documents/documents.reader.ts', import.meta.url)),
-]
+/** The files with readers of documents, for a file process: of the build where that is tested. */
+export const documentReaders = listFilesOfKinds(featureSources, 'reader').map(({ path }) => path)

@@ -23,12 +23,12 @@ export const toExitCode = (error: unknown): number =>
     ? exitCodes.usage
     : exitCodes.failed
 
-const listFieldErrors = ({ detail }: MasonError): string[] => {
+const listFieldErrors = ({ message, detail }: MasonError): string[] => {
   const { errors } = (detail ?? {}) as { errors?: { pointer?: string; detail?: string }[] }
-  // the message of one error has all of it
-  return Array.isArray(errors) && errors.length > 1
-    ? errors.map((field) => `  ${field.pointer || '/'}  ${field.detail}`)
-    : []
+  if (!Array.isArray(errors)) return []
+  // the message may have all of it
+  const own = errors.filter((field) => !message.includes(`${field.detail}`))
+  return own.map((field) => `  ${field.pointer || '/'}  ${field.detail}`)
 }
 
 const listSettingErrors = (errors: ReturnType<typeof readSettingErrors>): string[] => [

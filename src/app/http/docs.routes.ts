@@ -50,7 +50,10 @@ export const docsRoutes = (
     { method, url, headers }: FastifyRequest,
     reply: FastifyReply,
   ): Promise<unknown> => {
-    pages ??= openPages(readDocument)
+    pages ??= openPages(readDocument).catch((error: unknown) => {
+      pages = undefined
+      throw error
+    })
     const page = await (await pages).inject({ method: method as 'GET', url, headers })
     if (page.statusCode === 404) return reply.callNotFound()
     const { connection: _, 'transfer-encoding': __, ...pageHeaders } = page.headers

@@ -14,7 +14,7 @@ import {
 import { HttpError, type ProblemCode, throwNoSuchRun } from '../../routes/problems.ts'
 import { type App, createDocs, type RouteDoc, respondsWith } from '../../routes/route.ts'
 import { openDeadline } from '../../state/deadline.ts'
-import { MasonError } from '../../state/errors.ts'
+import { isMasonError, MasonError } from '../../state/errors.ts'
 import type { RunEntry } from '../../state/ports/tracer.ts'
 import {
   type RunRequest,
@@ -22,7 +22,7 @@ import {
   runRequestExample,
   runRequestSchema,
 } from '../../state/run-request.ts'
-import { admittedRunSchema, runViewSchema } from '../../state/run-view.ts'
+import { admittedRunSchema, type RunView, runViewSchema } from '../../state/run-view.ts'
 import { runtimeStateSchema } from '../../state/runtime-state.ts'
 import type { BusinessApi } from '../api.ts'
 import { allBusinesses } from './plumbing/auth.ts'
@@ -119,21 +119,22 @@ export const runsRoutes = (app: App, { open, runtime }: ServerContext): void => 
       const { run, replayed } = await submitRequest(request, reply, body)
       const { signal, release } = open.abortSignal(reply.raw)
       using deadline = openDeadline(wait_ms, signal)
+      let ended: RunView | null = null
       try {
-        const ended = await request.business.wait(replayed ? run.id : run, deadline.signal)
-        // the token may have been revoked meanwhile
-        await request.checkAgain?.()
-        return ended
+        ended = await request.business.wait(replayed ? run.id : run, deadline.signal)
       } catch (error) {
         if (!deadline.signal.aborted) throw error
-        if (!signal.aborted)
-          return reply.code(202).send((await request.business.run(run.id)) ?? throwNoSuchRun(run.id))
-        if (open.closing) throw waitEnded()
+        if (signal.aborted && open.closing) throw waitEnded()
         // the client has disconnected: no response is sent
-        return reply.hijack()
+        if (signal.aborted) return reply.hijack()
       } finally {
         release()
       }
+      // the token may have been revoked meanwhile; what else fails here must not cost the caller the run
+      await request.checkAgain?.().catch((error: unknown) => {
+        if (isMasonError(error, 'unauthorized', 'forbidden')) throw error
+      })
+      return ended ?? reply.code(202).send((await request.business.run(run.id)) ?? throwNoSuchRun(run.id))
     },
   })
 

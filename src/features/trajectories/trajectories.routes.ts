@@ -37,7 +37,7 @@ export default defineRoutes({
         responses: {
           200: {
             description: 'The trajectory',
-            type: 'text/plain',
+            type: '*/*',
             headers: {
               'x-mason-trajectory':
                 '`written` by the model in this language, `rendered` from its native calls, or `mixed`: both in turn',

@@ -34,12 +34,25 @@ export type TurnReply = {
 export const listReplies = ({ run, state }: Pick<TrajectorySource, 'run' | 'state'>): TurnReply[] => {
   const actions = state.action_history[run.turn - 1] ?? []
   const rounds = new Map(listRounds(actions).map((round) => [round.plan, round]))
+  const ids = new Set<string>()
+  /** A model that writes the same reply again, or counts its calls anew, gives an id twice. */
+  const toUnique = (id: string, action: ReadonlyAction): string => {
+    const unique = ids.has(id) ? `${id}_${action.id}` : id
+    ids.add(unique)
+    return unique
+  }
   const isReply = (action: ReadonlyAction) => rounds.has(action) || action.node === 'planner'
   return actions.filter(isReply).map((action) => {
     const { calls = [], stoppedBy = null } = rounds.get(action) ?? {}
     const notRun = stoppedBy === null ? null : explainNotRun(stoppedBy)
     const made = calls.map(({ call: { id, tool: name, args }, answer }) => {
-      return { id, name, args, answer, result: answer ? readResultText(answer) : notRun }
+      return {
+        id: toUnique(id, action),
+        name,
+        args,
+        answer,
+        result: answer ? readResultText(answer) : notRun,
+      }
     })
     const changes = listPlanChanges(action).map((args, index) => {
       return { id: `${action.id}_plan_${index}`, name: 'update_todos', args, result: 'The plan is updated.' }

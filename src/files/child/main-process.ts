@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import {
   type FileJob,
@@ -36,7 +37,7 @@ setInterval(() => {
 
 const { readers, ...limits } = JSON.parse(process.argv[2] ?? '{}') as ProcessOptions
 const loadReaders = (): Promise<FileReaders> =>
-  Promise.all(readers.map(async (file) => (await import(file)).default))
+  Promise.all(readers.map(async (file) => (await import(pathToFileURL(file).href)).default))
 const watchdog = new Worker(watchdogScript, {
   eval: true,
   execArgv: [],

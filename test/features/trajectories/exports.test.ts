@@ -40,6 +40,19 @@ const withResult = (one: ActionBody, result: Record<string, Json>, more: Partial
 const finishing = (draft: string): ActionBody =>
   withResult(body('planner', { next: ['answer'] }), { draft, model: 'm' })
 
+test('an id that a model gives twice is made unique, so that each result belongs to one call', () => {
+  const again = (index: number) => [
+    withResult(plan([{ tool: 'calculate', args: { expression: `${index}` }, id: 'call_0' }]), { model: 'm' }),
+    answer('calculate', 0, { text: `result ${index}` }),
+  ]
+  const { example, atif } = read(sourceOf([body('load-session'), ...again(1), ...again(2), body('answer')]))
+  const messages: { tool_calls?: { id: string }[] | undefined; tool_call_id?: string }[] = example.messages
+  const ids = messages.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id }) => id))
+  expect(ids).toEqual(['call_0', expect.stringMatching(/^call_0_\d+$/)])
+  expect(messages.flatMap(({ tool_call_id }) => tool_call_id ?? [])).toEqual(ids)
+  expect(JSON.stringify(atif)).toContain(ids[1])
+})
+
 describe('the exports of a run that called its tools natively', () => {
   const calls = withResult(
     plan([{ tool: 'calculate', args: { expression: '6*7' }, id: 'call_a' }]),

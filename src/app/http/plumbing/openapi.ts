@@ -167,12 +167,14 @@ const buildContent = (
 }
 
 /** The problems of a route: its own and those that it shares with all of its kind. */
-const problemCodes = ({ doc, schema }: DocumentedRoute, auth: 'required' | 'off'): ProblemCode[] => {
+const problemCodes = ({ method, doc, schema }: DocumentedRoute, auth: 'required' | 'off'): ProblemCode[] => {
   const codes: ProblemCode[] = [...(doc.problems ?? [])]
   if (doc.role) codes.push('forbidden', 'too_many_requests', 'database_unavailable')
   if (doc.role && auth === 'required') codes.push('unauthorized')
   if (schema.params) codes.push('not_found')
-  if (schema.body) codes.push('malformed_json', 'unsupported_media_type')
+  // a route without a body refuses one with fields, and reads it for that
+  const refusesBody = doc.role && doc.role !== 'agent' && !doc.streamed && method !== 'GET'
+  if (schema.body || refusesBody) codes.push('malformed_json', 'unsupported_media_type')
   if (schema.body || doc.streamed) codes.push('payload_too_large', 'request_timeout', 'server_busy')
   if (Object.keys(schema).length > 0) codes.push('invalid_request')
   return [...new Set(codes), 'internal', 'shutting_down']

@@ -185,6 +185,7 @@ export const createStatistics = (header: readonly string[], hint: 'point' | null
       const facts = columns.map((column) => column.facts())
       const evidence = findEvidence(facts, hint)
       let sums = 0
+      let hasSum = false
       const isSum = row.every((cell, at) => {
         if (at === label || cell === '' || facts[at] === undefined) return true
         const { alive } = decideColumn(facts[at], evidence)
@@ -194,10 +195,12 @@ export const createStatistics = (header: readonly string[], hint: 'point' | null
             : undefined
         if (alive === null || typeof value !== 'number') return false
         sums += 1
+        hasSum ||= value !== 0
         return Math.abs(alive.sum() - value) <= Math.max(1e-6, Math.abs(value) * 1e-9)
       })
       const bare = 'the last row has no name and is the sum of the others: leave it out of sums'
-      if (label < 0) return isSum && sums > 0 ? { isSum: false, note: bare } : null
+      const isNamed = (facts[0]?.distinct.length ?? 0) > 0
+      if (label < 0) return isSum && hasSum && isNamed ? { isSum: false, note: bare } : null
       const text = String(row[label]).trim()
       const name = JSON.stringify(cutText(text, 40))
       if (isSum && sums > 0)
