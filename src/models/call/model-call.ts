@@ -314,14 +314,15 @@ export const startCall = (
       }
       const own = refusal && [...tried.values()].find(({ error }) => isRequestError(error))
       if (own) throw createCallError(own, { attempts: requests, usage: toPlainUsage(usage) })
-      const failures = ofRound.map((one) => ({ ...one, isOver: over.has(toCandidateKey(one.candidate)) }))
+      // what another key of a model cannot answer either is worth no wait
+      const failures = ofRound
+        .filter(({ candidate: { model }, error }) => !useless.has(model.id) || isFinalForModel(error))
+        .map((one) => ({ ...one, isOver: over.has(toCandidateKey(one.candidate)) }))
       const isOver = (skipped: SkippedCandidate): boolean =>
-        [...tried].some(
-          ([id, { candidate }]) =>
-            over.has(id) &&
-            candidate.model.name === skipped.model &&
-            (candidate.key?.label ?? null) === skipped.key_label,
-        )
+        [...tried].some(([id, { candidate: { model, key } }]) => {
+          const isSame = over.has(id) && (key?.label ?? null) === skipped.key_label
+          return model.name === skipped.model && (useless.has(model.id) || isSame)
+        })
       return { tried: failures, refused, passedOver: [...choice.passedOver, ...passedOver], isOver }
     },
   }

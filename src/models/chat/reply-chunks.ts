@@ -133,8 +133,9 @@ const isRepeated = (current: ToolCallDraft, { id, name, arguments: text }: ToolC
  */
 const beginsCall = (current: ToolCallDraft, chunk: ToolCallChunk): boolean => {
   const { id, name, arguments: text } = chunk
-  if (name === '' || current.name === '' || chunk.whole) return false
+  if (name === '' || current.name === '') return false
   const isOtherId = id !== '' && current.id !== '' && id !== current.id
+  if (chunk.whole) return chunk.index === null && isOtherId
   if (current.arguments === '') return isOtherId
   if (isWholeObject(current.arguments)) return isOtherId || (text !== '' && !isRepeated(current, chunk))
   return name !== current.name && (isOtherId || text !== '')

@@ -46,7 +46,7 @@ test('an id that a model gives twice is made unique, so that each result belongs
     answer('calculate', 0, { text: `result ${index}` }),
   ]
   const { example, atif } = read(sourceOf([body('load-session'), ...again(1), ...again(2), body('answer')]))
-  const messages: { tool_calls?: { id: string }[] | undefined; tool_call_id?: string }[] = example.messages
+  const messages = example.messages as { tool_calls?: { id: string }[]; tool_call_id?: string }[]
   const ids = messages.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id }) => id))
   expect(ids).toEqual(['call_0', expect.stringMatching(/^call_0_\d+$/)])
   expect(messages.flatMap(({ tool_call_id }) => tool_call_id ?? [])).toEqual(ids)

@@ -4,6 +4,7 @@ import type { CanonicalRequest } from '../../../src/models/ports/model-ports.ts'
 import { type FakeModel, type FakeReply, startFakeModel } from '../../support/fake-model/fake-model.ts'
 import { openRoute, twoModels } from '../../support/fallback-models.ts'
 import { failureOf } from '../../support/models.ts'
+import { key } from '../../support/registry-view.ts'
 import { callWith } from '../../support/vendors.ts'
 
 /** Which model of a route answers, and after how many requests, for each kind of answer of its first model. */
@@ -681,6 +682,19 @@ describe('the error that a business sees', () => {
     const error = await failureOf(callWith(route, { role: 'planner' }))
     expect(error).toMatchObject({ code: 'model_context_too_long', detail: { attempts: 2 } })
     expect(error.message).toContain('answered 400: no m1')
+  })
+
+  test('is that of too long a prompt at once, though another key of the model is at its limit', async () => {
+    const { models, keys } = twoModels(server.baseUrl, 'shared')
+    const route = openRoute({ models: models.slice(0, 1), keys: [...keys, key('k2', 'v1')] })
+    let requests = 0
+    server.script(() => {
+      requests += 1
+      if (requests === 1) return { failure: { status: 429 } }
+      return { failure: { status: 400, body: named('too long', 'e', 'context_length_exceeded') } }
+    })
+    const error = await failureOf(callWith(route, { role: 'planner' }))
+    expect(error).toMatchObject({ code: 'model_context_too_long', detail: { attempts: 2 } })
   })
 
   test('is its own 400, where the other vendor refuses the request too', async () => {
