@@ -9,10 +9,10 @@ const reasonsByMeaning = {
   none: /^(null|none|unspecified|queued|inprogress|incomplete|generating|running|notfinished)$/,
   stop: /^(stop|stopped|stop(sequence|token|word)|word|endturn|turnend|end|eos|eos(token|found)|stoppedeos|endof(text|turn|sequence|token|message)|eot|eo[tm]id|eom|imend|completed?|completion|done|finish|finished|finalanswer|normal|natural|success|succeeded|ok|toolcalls?|tooluse|functioncalls?|load|unload)$/,
   contentfilter:
-    /filter|safety|recitation|blocklist|blocked|prohibited|^spii$|^language$|refus|sensitive|toxic|guardrail|modelarmor|moderation|^other$/,
+    /filter|safety|recitation|blocklist|blocked|prohibited|^spii$|^language$|(?<!connection)refus|sensitive|toxic|guardrail|modelarmor|moderation|^other$/,
   failed:
-    /error|fail|insufficient|malformed|invalid|unexpected|toomany|missing|cancel|abort|time(dout|out|limit)|deadline|exit|shutdown|preempt|overload|unavailable|ratelimit|interrupt|disconnect|noimage|imageother/,
-  cut: /max|length|limit|exceed|truncat|budget|contextwindow|numpredict|pauseturn|compaction/,
+    /error|fail|insufficient|malformed|invalid|unexpected|toomany(?!tokens)|connection|missing|cancel|abort|time(dout|out|limit)|deadline|exit|shutdown|preempt|overload|unavailable|ratelimit|interrupt|disconnect|noimage|imageother/,
+  cut: /max|toomanytokens|length|limit|exceed|truncat|budget|contextwindow|numpredict|pauseturn|compaction/,
 }
 type Meaning = keyof typeof reasonsByMeaning
 

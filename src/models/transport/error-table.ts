@@ -43,9 +43,9 @@ const table: readonly Row[] = [
     meaning: 'filtered',
     statuses: isRefusal,
     names:
-      /content_?(filter|policy|management)|ResponsibleAI|moderation|data_?inspection_?failed|invalid_prompt|\b(1301|1026|1027)\b/i,
+      /content_?(filter|policy|management)|ResponsibleAI|moderation|censor|data_?inspection_?failed|invalid_prompt|\b(1301|1026|1027)\b/i,
     words:
-      /flagged (as|by|for)|content exists risk|rejected as a result of our safety|(violat(es?|ed|ing|ion of)|against) (our |its )?(usage|content) (policy|policies|guidelines)|blocked by .{0,30}(safety|content|guardrail)|敏感内容|inappropriate content/i,
+      /flagged (as|by|for)|content exists risk|rejected as a result of our safety|(violat(es?|ed|ing|ion of)|against) (our |its )?(usage|content) (policy|policies|guidelines)|blocked by .{0,30}(safety|content|guardrail)|outputted is blocked|敏感内容|inappropriate content/i,
   },
   {
     meaning: 'too_long',
@@ -53,7 +53,7 @@ const table: readonly Row[] = [
     names:
       /context_length|context_window|exceed_context|context_too_long|string_above_max_length|\b(1261|1039)\b/i,
     words:
-      /maximum context length|context (?:window|size|length)\b.{0,200}exceed|exceed.{0,200}context (?:window|size|length)|(?:prompt|input|request|message) is too long|range of input length|reduce the length of|上下文长度|(?:输入|提示词?|请求).{0,12}(?:过长|超长|超过.{0,20}长度)|^(?!.*max_\w{0,20}tokens).*(?:\b(?:inputs?|prompts?|tokens?)\b.{0,60}\b(?:exceed|(?:less|fewer|greater|longer|more) than \d)|exceed.{0,60}\d tokens|too many tokens(?! per))/i,
+      /maximum context length|context (?:window|size|length)\b.{0,200}exceed|exceed.{0,200}context (?:window|size|length)|(?:prompt|input|request|message) is too long|range of input length|reduce the length of|上下文长度|(?:输入|提示词?|请求).{0,12}(?:过长|超长|超过.{0,20}长度)/i,
   },
   {
     meaning: 'bad_output',
@@ -77,7 +77,7 @@ const table: readonly Row[] = [
     names:
       /invalid_?api_?key|api_?key_?(invalid|expired)|authentication_?(error|failed)|invalid_?(authentication|credentials|token)(?![a-z])|unauthenticated|account_?(deactivated|suspended|disabled)|\b1004\b/i,
     words:
-      /(invalid|incorrect|wrong|expired|revoked|missing|unknown).{0,12}api.?key|api.?key.{0,30}(invalid|not valid|expired|incorrect|revoked|disabled|not found|leaked)|invalid (authentication|credentials)|(account|organization|user|workspace)\b.{0,60}(deactivated|suspended|disabled|banned|terminated)|login fail|no (?:auth|authentication) credentials|token (?:is |has )?(?:expired|incorrect)|(令牌|密钥)(无效|已过期|不正确)/i,
+      /(invalid|incorrect|wrong|expired|revoked|missing|unknown).{0,12}api.?key|api.?key.{0,30}(invalid|not valid|expired|incorrect|revoked|disabled|not found|leaked)|invalid (authentication|credentials)|(account|organization|user|workspace)\b.{0,60}(deactivated|suspended|disabled|banned|terminated)|login fail|no (?:auth|authentication) credentials|(?:^|\b(?:access|auth\w{0,20}|api|bearer|your|the|this) )token (?:is |has )?expired|(令牌|密钥)(无效|已过期|不正确)/i,
   },
   {
     meaning: 'rate_limited',
@@ -85,7 +85,7 @@ const table: readonly Row[] = [
     names:
       /rate_?limit|too_?many_?requests|throttl|resource_?exhausted|quota_?exceeded|\b(1302|1303|1305|1002)\b/i,
     words:
-      /too many (concurrent )?requests|rate.?limit|(requests|tokens) per (minute|second|day|hour)|quota exceeded|throttl|请求过于频繁|速率限制|并发/i,
+      /too many ((concurrent )?requests|tokens\b.{0,20}\bwait)|rate.?limit|(requests|tokens) per (minute|second|day|hour)|quota exceeded|throttl|请求过于频繁|速率限制|并发/i,
   },
   {
     meaning: 'unknown_model',
@@ -93,7 +93,7 @@ const table: readonly Row[] = [
     names:
       /model_?not_?(found|exist|supported|available)|invalid_?model|unknown_?model|no_such_model|\b(1211|20012)\b/i,
     words:
-      /\bmodel\b.{0,120}(does(n't| not) exist|not exist|not found|is not (a valid|supported|available|accessible|loaded)|(?:been|is) (?:deprecated|sunset|retired|removed|decommissioned)|no longer (?:available|supported))|(?:location|country|region|territory)\b.{0,40}not (?:supported|available|allowed)|not a valid model|(unknown|no such|unsupported) model|unable to access .{0,30}model|模型不存在|无可用渠道/i,
+      /\bmodel\b(?:(?!param|argument|field).){0,120}(does(n't| not) exist|not exist|not found|is not (a valid|supported|available|accessible|loaded)|(?:been|is) (?:deprecated|sunset|retired|removed|decommissioned)|no longer (?:available|supported))|(?:(?:user|your) (?:location|country|region)|country, region, or territory)\b.{0,40}not (?:supported|available|allowed)|not a valid model|(unknown|no such|unsupported) model|unable to access .{0,30}model|模型不存在|无可用渠道/i,
   },
   {
     meaning: 'unavailable',
@@ -101,6 +101,14 @@ const table: readonly Row[] = [
     names: /overloaded|unavailable|server_?error|upstream_?error|internal_?error|bad_response_status/i,
     words:
       /overloaded|(?:temporarily|currently) unavailable|at capacity|model is (currently )?loading|upstream (request )?(error|failed)/i,
+  },
+  // words that errors of other meanings share
+  {
+    meaning: 'too_long',
+    statuses: isOneOf(200, 400, 413, 422, 500),
+    names: /(?!)/,
+    words:
+      /^(?![\s\S]*(?:max_\w{0,20}tokens|\b(?:rate|quota|per[ -](?:minute|day)|credit|queue|timed? ?out|expired|wait|image|should be (?:greater|less) than)))[\s\S]*(?:\b(?:inputs?|prompts?|tokens?)\b.{0,60}\b(?:exceed|(?:less|fewer|greater|longer|more) than \d[\d,]{2})|exceed.{0,60}\d tokens|too many tokens(?! per))/i,
   },
 ]
 
@@ -120,13 +128,14 @@ export const classifyError = (
 }
 
 const form =
-  /json_?schema|json_?(mode|object)|json\s?(格式|模式)|response[\s_-]?(format|schema|mime)|output_(config|format|schema)|guided_(json|grammar)|["'`.]format\b|(structured|json|constrained|guided).?(output|response|mode|decoding|generation)|grammar|结构化/i
-/** Words that are of the form where they are not of a tool. */
-const schema = /^(?!.*(function|tool)).*\bschemas?\b/is
+  /json_?schema|json_?(mode|object)|json\s?(格式|模式)|response[\s_-]?(schema|mime)|output_(config|format|schema)|guided_(json|grammar)|(structured|json|constrained|guided).?(output|response|mode|decoding|generation)|grammar|结构化/i
+/** Words that are of the form where the server did not fail; some of them where they are of no other part either. */
+const words =
+  /response[\s_-]?format|^(?!.*(function|tool|audio|image|messages?\[|schema validation|database)).*(\bschemas?\b|["'`.]format\b)/is
 
 /** Whether an error is about the form of the answer that was asked for. Only of a request that had one. */
 export const isSchemaRefusal = ({ status, body = '' }: { status?: number; body?: string }): boolean =>
   status !== undefined &&
   [400, 404, 415, 422, 500, 501].includes(status) &&
-  (form.test(body) || (status < 500 && schema.test(body))) &&
+  (form.test(body) || (status < 500 && words.test(body))) &&
   !/failed_generation|json_validate_failed|tool_use_failed/i.test(body)

@@ -49,14 +49,15 @@ export type ProviderError = {
 }
 
 const toErrorCode = (status: number): ModelErrorCode => {
-  if (status === 403 || status === 451) return 'model_unauthorized'
+  if (status === 403) return 'model_unauthorized'
   if (status === 408) return 'model_timeout'
   if (status === 413) return 'model_context_too_long'
   return isRetryable(status) ? 'model_unavailable' : 'model_bad_request'
 }
 
-/** 424: the model failed behind its server; 499: a gateway lost it. */
-const isRetryable = (status: number): boolean => [408, 409, 424, 425, 499].includes(status) || status >= 500
+/** 420, 498: the vendor is full; 421, 424: the model failed behind its server; 499: a gateway lost it. */
+const isRetryable = (status: number): boolean =>
+  [408, 409, 420, 421, 423, 424, 425, 498, 499].includes(status) || status >= 500
 
 const findStatusRemedy = (status: number): string | undefined => {
   if (status >= 300 && status < 400) return 'put the address it redirects to into OPENAI_BASE_URL'
@@ -82,8 +83,8 @@ const statusMeanings: Readonly<Record<number, ErrorMeaning>> = {
   429: 'rate_limited',
 }
 
-/** Statuses of the request; others that are final, such as 302, 404 or 410, say that the model is not at this address. */
-const ofRequest = new Set([400, 403, 413, 414, 415, 422, 431, 451])
+/** Whether a status says that the model is not at this address. */
+const isElsewhere = (status: number): boolean => status < 400 || [404, 405, 407, 410].includes(status)
 
 /** Statuses of pages that say enough by themselves. */
 const isPlainStatus = (status: number): boolean =>
@@ -98,8 +99,7 @@ const readMeaning = (upstream: UpstreamError, status: number | undefined, waitMs
   if (isLimit) return { meaning: 'rate_limited' as const }
   if (known) return known
   if (status === undefined) return undefined
-  const isElsewhere = !isRetryable(status) && !ofRequest.has(status)
-  const meaning = statusMeanings[status] ?? (isElsewhere ? 'unknown_model' : undefined)
+  const meaning = statusMeanings[status] ?? (isElsewhere(status) ? 'unknown_model' : undefined)
   return meaning && { meaning }
 }
 
@@ -167,7 +167,7 @@ export const readErrorObject = (error: unknown): ProviderError => {
 export class ProtocolError extends Error {}
 
 /** Answers of gateways between us and the vendor, which may have acted all the same. */
-const gatewayStatuses = new Set([408, 502, 504])
+const gatewayStatuses = new Set([408, 499, 502, 504, 524])
 
 /** Whether the vendor may have done what was asked although the request failed. */
 export const mayHaveActed = ({ unsent, reported, status }: ProviderError): boolean =>

@@ -1,5 +1,7 @@
 /** The longest wait, whatever the server asks for. */
 const maxWaitMs = 86_400_000
+/** The longest wait for a limit that the server only tells of. */
+const maxResetMs = 600_000
 
 /** The first that fits counts. */
 const units: readonly (readonly [name: RegExp, ms: number])[] = [
@@ -14,11 +16,13 @@ const amount = String.raw`\d{1,15}(?:\.\d{1,9})?\s{0,3}(?:${unit}|毫秒|秒|分
 const duration = String.raw`(?:${amount}[\s,钟]{0,3}(?:and\s)?){1,5}`
 const time = String.raw`\d{4}-\d\d-\d\dT[\d:.]{5,20}(?:Z|[+-]\d\d:?\d\d)`
 const isDuration = new RegExp(String.raw`^\s*${duration}$`, 'i')
+/** ISO, or that of HTTP: `Date.parse` reads a year in any text with a number. */
+const isDate = /^\s*(?:\d{4}-\d\d-\d\d[T ]|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? .{1,16})\d\d:\d\d/i
 /** The words around a wait. */
-const before = 'try(?:ing)? again|retry(?:ing)?|wait(?:ing)?|resets?|available|back'
+const before = String.raw`try(?:ing)? again|retry(?:ing)?(?!\W?(?:attempt|count|limit|times))|wait(?:ing)?|resets?|available (?:again |back )?(?:in|at|after)|back`
 const phrases = [
   new RegExp(String.raw`(?:${before})\b[^.;\d]{0,40}(${duration}|${time})`, 'i'),
-  new RegExp(`(${duration})[之以]?后`, 'i'),
+  new RegExp(`(${duration})[之以]?后[^。；]{0,8}(?:重[试新置]|再[试次请来]|恢复|解除)`, 'i'),
   new RegExp(String.raw`等待?\s{0,3}(${duration})`, 'i'),
 ]
 
@@ -38,7 +42,8 @@ const toWaitMs = (value: unknown, unitMs: number, nowMs: number): number | undef
   const text = String(value)
   if (isDuration.test(text)) return Math.min(maxWaitMs, Math.ceil(parseDurationMs(text)))
   const number = Number(value)
-  const atMs = Number.isNaN(number) ? Date.parse(text) : number < 1e12 ? number * 1000 : number
+  const dateMs = isDate.test(text) ? Date.parse(text) : Number.NaN
+  const atMs = Number.isNaN(number) ? dateMs : number < 1e12 ? number * 1000 : number
   const ms = number < 1e9 ? number * unitMs : Math.max(0, atMs - nowMs)
   return ms >= 0 ? Math.min(maxWaitMs, ms) : undefined
 }
@@ -54,13 +59,14 @@ const limits = [
 
 /**
  * The wait that headers ask for, and the one until the limits that are used up are full again; where none is known to be
- * used up, until the first is. Vendors send limits with each reply: they say nothing about another error.
+ * used up, until the first is; a long one that is known not to be used up does not count. Vendors send limits with each reply: they say nothing about another error.
  */
 export const readHeaderWaits = (from: Headers, now: Date): HeaderWaits => {
   const read = (name: string, unitMs: number) => toWaitMs(from.get(name), unitMs, now.getTime())
   const resets = limits.flatMap((name) => {
     const ms = read(name.replace('*', 'reset'), 1000)
-    return ms ? [{ ms, isUsedUp: from.get(name.replace('*', 'remaining')) === '0' }] : []
+    const left = Number.parseFloat(from.get(name.replace('*', 'remaining')) ?? '')
+    return ms && !(left > 0 && ms > 60_000) ? [{ ms: Math.min(maxResetMs, ms), isUsedUp: left === 0 }] : []
   })
   const usedUp = resets.filter(({ isUsedUp }) => isUsedUp).map(({ ms }) => ms)
   const all = resets.map(({ ms }) => ms)

@@ -13,7 +13,7 @@ const reasons = {
     'max_generated_tokens max_tokens_reached max_output_tokens_reached model_length model_context_window_exceeded ' +
     'context_window_exceeded context_length_exceeded context_length context_window context_limit token_limit ' +
     'token_limit_reached length_limit limit output_limit output_limit_reached num_predict truncated truncation ' +
-    'stopped_limit stop_limit pause_turn compaction max_tool_calls token_budget FinishReason.MAX_TOKENS',
+    'stopped_limit stop_limit pause_turn compaction max_tool_calls token_budget too_many_tokens FinishReason.MAX_TOKENS',
   contentfilter:
     'content_filter content_filtered filtered filter SAFETY RECITATION BLOCKLIST blocked PROHIBITED_CONTENT SPII IMAGE_SAFETY ' +
     'LANGUAGE IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION refusal refused sensitive ERROR_TOXIC guardrail guardrail_intervened ' +
@@ -23,7 +23,7 @@ const reasons = {
     'malformed_tool_use malformed_model_output invalid_tool_call invalid_function_call UNEXPECTED_TOOL_CALL ' +
     'TOO_MANY_TOOL_CALLS MISSING_THOUGHT_SIGNATURE MALFORMED_RESPONSE cancelled canceled USER_CANCEL abort aborted timeout ' +
     'timed_out time_limit deadline server_exit shutdown preempted engine_error internal_error server_error upstream_error ' +
-    'overloaded engine_overloaded unavailable rate_limit rate_limited interrupted disconnected NO_IMAGE IMAGE_OTHER',
+    'overloaded engine_overloaded unavailable rate_limit rate_limited interrupted disconnected connection_refused NO_IMAGE IMAGE_OTHER',
   none: 'null none FINISH_REASON_UNSPECIFIED queued in_progress incomplete generating running not_finished',
   unknown: 'because user_stop repetition 停止',
 }
