@@ -32,11 +32,17 @@ const findTag = (text: string, wanted: readonly string[] = tags): { at: number; 
 /** How many tags are judged, and by how much of the text around them: more would take too long. */
 const limits = { tags: 50, before: 65_536, after: 1000 }
 
-/** Whether a tag within a text begins or ends thoughts: one in code, in quotes or in a sentence is part of the text. */
-const isMark = (before: string, after: string): boolean => {
-  const isInCode = before.split('```').length % 2 === 0 || (before.split('\n').at(-1) ?? '').includes('`')
-  if (isInCode || /["'“‘«(]$/.test(before)) return false
-  return !/[ \t]$/.test(before) || /^\s*(\n|$)/.test(after)
+/**
+ * Whether a tag within a text begins or ends thoughts: one in code, in JSON, in quotes or in a sentence is part of the text.
+ * `hasEnded`: the thoughts have been closed, and only a tag that has a line of its own ends them again.
+ */
+const isMark = (before: string, after: string, hasEnded: boolean): boolean => {
+  const line = before.split('\n').at(-1) ?? ''
+  const isIn = (mark: RegExp): boolean => before.split(mark).length % 2 === 0
+  if (line.includes('`') || isIn(/```/) || isIn(/^ {0,3}~~~/m)) return false
+  if (/^\s*[[{]/.test(before) && isIn(/(?<!\\)"/)) return false
+  const isLast = /^\s*\n/.test(after)
+  return hasEnded ? isLast && line.trim() === '' : isLast || !/["'“‘«(（「『*|> \t]$/.test(line)
 }
 
 type Split = { push(text: string): ResultDelta; end(): ResultDelta }
@@ -85,9 +91,13 @@ const openSplit = (canRestart: boolean): Split => {
   /** Whether the tag at the beginning of `held` is a mark; null: what says so has yet to come. */
   const judge = (tag: string, isEnd: boolean): boolean | null => {
     const after = held.slice(tag.length, limits.after)
-    if (!isEnd && held.length < limits.after && /^[^\S\n]*$/.test(after)) return null
+    const rest = after.replaceAll(anyTag, '')
+    const isOpen = !isEnd && held.length < limits.after
+    if (isOpen && rest.slice(0, rest.length - countOpen(rest)).trim() === '') return null
     judged += 1
-    return judged <= limits.tags && isMark((before ?? '').slice(-limits.before), after)
+    // with nothing behind the tag, the text before it is the only answer
+    if (judged > limits.tags || rest.trim() === '') return false
+    return isMark((before ?? '').slice(-limits.before), after, hasThoughts && depth === 0)
   }
 
   /** Each step takes what it can of `held`; false: more has to come. */

@@ -37,13 +37,40 @@ const replies = [
   ['<think>a</think>A </think> ends it', 'A </think> ends it', 'a'],
   ['</think>\r\na', 'a', ''],
   ['<think>a', '', 'a'],
+  ...[
+    'Qwen3 ends its thoughts with </think>',
+    'The answer is 42.</think>',
+    'The answer is 42.\n</think>\n',
+    'The answer is 42.\n</think>\n</THINK>\n',
+    'The closing tag is **</think>** and then the answer.',
+    '结束标签是「</think>」。',
+    '思考的结束标签是</think>，之后是答案。',
+    '{"tag":"ends with</think>","n":1}',
+    'It ends\n</think> and\n```\n</think>\n```\nb',
+  ].map((answer) => [`<think>t</think>${answer}`, answer, 't'] as const),
+  ...[
+    'The answer is 42.</think>\n',
+    'The answer is 42.</think>\n</think>',
+    'Use <code></think></code> to end it.',
+    'It is **</think>** or |</think>|.',
+    '标签（</think>）「</think>」『</think>』。',
+    '~~~\na</think>b\n~~~\nc',
+    '~~~\n```\na\n</think>\nb',
+    '{"html":"a</think>b"}',
+    '[{"html":"\\"a\\"</think>b"}]',
+  ].map((answer) => [answer, answer, ''] as const),
 ] as const
 /** Known only at their end: text that came before has to be taken back. */
 const lateReplies = [
   ['a</think>b', 'b', 'a'],
   ['a\r\n</think>\r\nb', 'b', 'a'],
   ['a</think></think>b', 'b', 'a'],
-  ['<think>a</think>b</think>c', 'c', 'ab'],
+  ['<think>a</think>b\n</think>\nc', 'c', 'ab'],
+  ['<think>a</think>b\r\n </think> \r\n\r\nc', 'c', 'ab'],
+  ['a</think>b\n</think>\nc</think>d', 'c</think>d', 'ab'],
+  ['It is **a**</think>\nb', 'b', 'It is **a**'],
+  ['好的~~~</think>b', 'b', '好的~~~'],
+  ['{"a":"b"} is it</think>b', 'b', '{"a":"b"} is it'],
 ] as const
 
 describe('thoughts', () => {
@@ -68,7 +95,22 @@ describe('thoughts', () => {
 
   test('are the same for any parts in any chunks, and no part of the text is lost', () => {
     const tags = ['<think>', '</think>', '<thinking>', '</thinking>', '[think]', '[/think]', '<THINK>']
-    const part = fc.constantFrom(...tags, '<', '</thi', 'a', ' ', '\n', '\r\n', '`', '```', '"', 'x y')
+    const part = fc.constantFrom(
+      ...tags,
+      '<',
+      '</thi',
+      'a',
+      ' ',
+      '\n',
+      '\r\n',
+      '`',
+      '```',
+      '~~~',
+      '*',
+      '{',
+      '"',
+      'x y',
+    )
     const reply = fc.array(part, { maxLength: 12 }).map((parts) => parts.join(''))
     const cuts = fc.array(fc.nat(80), { maxLength: 6 })
     fc.assert(
