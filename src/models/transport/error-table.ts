@@ -53,7 +53,7 @@ const table: readonly Row[] = [
     names:
       /context_length|context_window|exceed_context|context_too_long|string_above_max_length|\b(1261|1039)\b/i,
     words:
-      /maximum context length|context (?:window|size|length)\b.{0,200}exceed|exceed.{0,200}context (?:window|size|length)|(?:prompt|input|request|message) is too long|range of input length|reduce the length of|上下文长度|(?:输入|提示词?|请求).{0,12}(?:过长|超长|超过.{0,20}长度)/i,
+      /maximum (?:context|prompt) length|context (?:window|size|length)\b.{0,200}exceed|exceed.{0,200}context (?:window|size|length)|(?:prompt|input|request|message) is too long|range of input length|reduce the length of|上下文长度|(?:输入|提示词?|请求).{0,12}(?:过长|超长|超过.{0,20}长度)/i,
   },
   {
     meaning: 'bad_output',
