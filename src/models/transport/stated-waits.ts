@@ -36,7 +36,7 @@ const parseDurationMs = (text: string): number =>
     0,
   )
 
-/** A time of the past is no wait. A number is an amount of `unitMs`, or seconds or milliseconds since 1970. */
+/** A time in the past does not count. A number is an amount of `unitMs`, or seconds or milliseconds since 1970. */
 const toWaitMs = (value: unknown, unitMs: number, nowMs: number): number | undefined => {
   if (typeof value !== 'number' && (typeof value !== 'string' || value.trim() === '')) return undefined
   const text = String(value)
