@@ -1,6 +1,7 @@
 import type { RunEvent } from '../state/run-view.ts'
+import { sleep } from '../state/sleep.ts'
 import { ClientError, isTransient } from './client-error.ts'
-import { computeDelayMs, type Http, type HttpQuery, wait } from './http.ts'
+import { computeDelayMs, type Http, type HttpQuery } from './http.ts'
 import { parseEventStream } from './sse.ts'
 
 /** What is followed: one run until it has ended, or a whole conversation until the signal aborts. */
@@ -73,7 +74,7 @@ export async function* streamEvents(
     if (disconnectedAt === null) onConnection?.('lost')
     disconnectedAt ??= performance.now()
     if (performance.now() - disconnectedAt > reconnectMs) throw failure
-    await wait(Math.min(computeDelayMs(tries, failure), 5_000), signal)
+    await sleep(Math.min(computeDelayMs(tries, failure), 5_000), signal)
   }
 }
 

@@ -1,3 +1,4 @@
+import { sleep } from '../state/sleep.ts'
 import { ClientError, isTransient, readClientError } from './client-error.ts'
 
 /** Where the server is, and how to reach it. */
@@ -37,21 +38,6 @@ const defaultRemedies = {
   unreachable: 'start Mason there, or correct the url of the client',
   unauthorized: 'pass a token of the business to the client',
 }
-
-/** Resolves after `ms`; rejects with the reason of the signal. */
-export const wait = (ms: number, signal?: AbortSignal): Promise<void> =>
-  new Promise((resolve, reject) => {
-    signal?.throwIfAborted()
-    const stop = (): void => {
-      clearTimeout(timer)
-      reject(signal?.reason)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop)
-      resolve()
-    }, ms)
-    signal?.addEventListener('abort', stop, { once: true })
-  })
 
 /** The pause before the next try, after `tries` that failed; random, so that clients do not come back together. */
 export const computeDelayMs = (tries: number, error?: unknown): number => {
@@ -112,7 +98,7 @@ export const createHttp = (target: ServerTarget) => {
         if (!request.repeatable || !isTransient(error) || tries >= maxTries) throw error
         const delayMs = computeDelayMs(tries, error)
         if (delayMs > maxDelayMs) throw error
-        await wait(delayMs, request.signal)
+        await sleep(delayMs, request.signal)
       }
   }
 

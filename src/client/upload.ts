@@ -1,5 +1,6 @@
+import { sleep } from '../state/sleep.ts'
 import { ClientError, isTransient } from './client-error.ts'
-import { computeDelayMs, type Http, type HttpQuery, wait } from './http.ts'
+import { computeDelayMs, type Http, type HttpQuery } from './http.ts'
 
 /** A file that runs can name by `file_id`. */
 export type ReceivedFile = { id: string; sha256: string | null; bytes: number }
@@ -53,7 +54,7 @@ export const uploadFile = async (
       const isElsewhere = error instanceof ClientError && error.code === 'upload_offset'
       tries += 1
       if (!(isElsewhere || isTransient(error)) || tries >= maxTries) throw error
-      await wait(computeDelayMs(tries, error), signal)
+      await sleep(computeDelayMs(tries, error), signal)
       file = await http.json<ReceivedFile>('GET', path, { query, signal, repeatable: true })
     }
     if (file.bytes > from) tries = 0

@@ -1,4 +1,5 @@
 import type { Clock } from '../../state/ports/clock.ts'
+import { sleep } from '../../state/sleep.ts'
 
 /** TZ, else that of the machine. Read once: it takes half a millisecond, and stays what it was when the process began. */
 const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
@@ -8,18 +9,5 @@ export const systemClock: Clock = {
   now: () => new Date(),
   timeZone: () => timeZone,
   monotonicMs: () => performance.now(),
-  // not from node:timers/promises, which creates an error with a stack for every aborted sleep
-  sleep: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      signal?.throwIfAborted()
-      const stop = () => {
-        clearTimeout(timer)
-        reject(signal?.reason)
-      }
-      const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', stop)
-        resolve()
-      }, ms)
-      signal?.addEventListener('abort', stop, { once: true })
-    }),
+  sleep,
 }
