@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Database, queryOne } from '../infra/database/database.ts'
 import { ensureDatabaseId } from '../infra/database/database-id.ts'
 import { sha256 } from '../infra/lib/ids.ts'
+import { openOnce } from '../state/open-once.ts'
 
 const lifetimeMs = { session: 8 * 3_600_000, code: 60_000 }
 type Kind = keyof typeof lifetimeMs
@@ -33,7 +34,7 @@ const proveAdmin = (secret: string, adminToken: string): string => sha256(`${sec
  * read from its token at each call, so that a change or the end of the token is that of its sessions.
  */
 export const createConsoleSessions = (database: Database) => {
-  let id: Promise<string> | null = null
+  const readId = openOnce(() => ensureDatabaseId(database))
 
   /** Null where its token was revoked, or is no longer the admin token. */
   const toCaller = (secret: string, row: Row | null, adminToken: string | null): SessionCaller | null => {
@@ -87,11 +88,7 @@ export const createConsoleSessions = (database: Database) => {
     end: (secret: string): Promise<boolean> => remove(secret, 'session'),
     /** The name of the cookie without its prefix: two Masons of one host have two. */
     async cookieName(): Promise<string> {
-      id ??= ensureDatabaseId(database)
-      id.catch(() => {
-        id = null
-      })
-      return `mason-${sha256(await id).slice(0, 8)}`
+      return `mason-${sha256(await readId()).slice(0, 8)}`
     },
   }
 

@@ -36,6 +36,7 @@ import { wakeRun } from '../infra/queue/queues.ts'
 import { MasonError } from '../state/errors.ts'
 import { type ActionRow, foldActions } from '../state/fold.ts'
 import { inlineBlobs } from '../state/inline-blobs.ts'
+import { openOnce } from '../state/open-once.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
@@ -72,14 +73,7 @@ const readToken = (entry: RunEntry): string | null => (entry.by === 'http' && en
 const createSubmissions = (parts: BusinessApiParts, businessId: string) => {
   const { database, queues, feed, graph, models, queueCaps, quotas } = parts
   const uploads = createUploads(database, businessId, (bytes) => quotas.checkStorage(businessId, bytes))
-  let businessKnown: Promise<void> | null = null
-  const ensureKnown = (): Promise<void> => {
-    businessKnown ??= ensureBusiness(database, businessId).catch((error: unknown) => {
-      businessKnown = null
-      throw error
-    })
-    return businessKnown
-  }
+  const ensureKnown = openOnce(() => ensureBusiness(database, businessId))
   const checkBudgets = (user_id: string, entry: RunEntry): Promise<void> =>
     parts.budgets.check({ business_id: businessId, user_id, token_id: readToken(entry) })
   const submissions = {

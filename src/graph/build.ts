@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readPlannedCalls } from '../state/calls.ts'
 import { unlessAborted } from '../state/deadline.ts'
 import { memoizeByObject } from '../state/memoize.ts'
+import { openOnce } from '../state/open-once.ts'
 import type { Services } from '../state/ports/services.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { findWaitEnd } from '../state/todos.ts'
@@ -14,7 +15,7 @@ import { findReachedCost, findReachedLimit } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import { checkParts } from './load.ts'
 import { findNextTargets, type VisitTarget } from './route.ts'
-import type { Router, VisitStep } from './router.ts'
+import type { VisitStep } from './router.ts'
 import { createServiceView, createView } from './state-view.ts'
 import { describeEffects } from './tool-effects.ts'
 import { createVisit, type NodeVisit, tracedVisit } from './visit.ts'
@@ -55,15 +56,10 @@ export const buildGraph = (parts: GraphParts, serviceNames: readonly string[]): 
     const isWaiting = call !== null && run.isCallWaiting(call)
     return state && !isWaiting ? findTargets(run, services, state, false) : []
   }
-  let router: Promise<Router<GraphRun>> | undefined
   // loaded by the first run: LangGraph is a tenth of a start, and a process without a worker never needs it
-  const openRouter = (): Promise<Router<GraphRun>> =>
-    (router ??= import('./router.ts')
-      .then(({ createRouter }) => createRouter(listRouterNodes(parts), step))
-      .catch((error: unknown) => {
-        router = undefined
-        throw error
-      }))
+  const openRouter = openOnce(async () =>
+    (await import('./router.ts')).createRouter(listRouterNodes(parts), step),
+  )
 
   return {
     ...info,

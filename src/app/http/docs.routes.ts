@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ZodType } from 'zod'
 import { type App, createDocs } from '../../routes/route.ts'
+import { openOnce } from '../../state/open-once.ts'
 import { apiTitle, type DocumentedRoute, openApiDocument } from './plumbing/openapi.ts'
 
 const describe = createDocs('operations')
@@ -44,17 +45,13 @@ export const docsRoutes = (
     handler: async (_request, reply) => reply.redirect(`${base}/docs`),
   })
 
-  let pages: Promise<FastifyInstance> | undefined
+  const pages = openOnce(() => openPages(readDocument))
   // of swagger-ui, by a server of their own: a server takes no plugin after its start
   const showPage = async (
     { method, url, headers }: FastifyRequest,
     reply: FastifyReply,
   ): Promise<unknown> => {
-    pages ??= openPages(readDocument).catch((error: unknown) => {
-      pages = undefined
-      throw error
-    })
-    const page = await (await pages).inject({ method: method as 'GET', url, headers })
+    const page = await (await pages()).inject({ method: method as 'GET', url, headers })
     if (page.statusCode === 404) return reply.callNotFound()
     const { connection: _, 'transfer-encoding': __, ...pageHeaders } = page.headers
     return reply.code(page.statusCode).headers(pageHeaders).send(page.rawPayload)

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Egress } from '../../../infra/egress/egress-port.ts'
 import { toErrorMessage } from '../../../state/errors.ts'
+import { openOnce } from '../../../state/open-once.ts'
 import type { Clock } from '../../../state/ports/clock.ts'
 import type { Log } from '../../../state/ports/log.ts'
 import { createCallIdForms } from '../../chat/call-ids.ts'
@@ -22,7 +23,6 @@ import { openHttpProvider } from '../template/template-provider.ts'
 import { createCategoryFormats } from './category-formats.ts'
 import { completeChat } from './chat-completion.ts'
 import { createEmbeddings } from './embeddings.ts'
-import type { ChatClient } from './langchain-clients.ts'
 
 /** What the provider is made of. */
 export type OpenAIProviderOptions = {
@@ -39,20 +39,15 @@ const defaultMaxBytes = 32 * 1024 * 1024
 /** How many servers, models and roles have a cached schema mode. */
 const maxModes = 10_000
 
-/** Loads LangChain at the first call and builds its client once. */
-const loadChat = async (): Promise<ChatClient> => {
-  const { ChatClient } = await import('./langchain-clients.ts')
-  return new ChatClient()
-}
-
 /** Servers that speak OpenAI's protocol, through LangChain's clients: any endpoint, any key. */
 export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider => {
   const { egress, getReader, clock, log, maxBytes = defaultMaxBytes } = options
+  // LangChain is loaded by the first call
+  const openChat = openOnce(async () => new (await import('./langchain-clients.ts')).ChatClient())
   const transport: Transport = { egress, clock, maxBytes, maxEvent: maxBytes, parseJson: createJsonParser() }
   /** How a role of a model requests JSON from its server: the mode that was not refused. */
   const modes = new LRUCache<string, SchemaMode>({ max: maxModes })
   const callIds = createCallIdForms()
-  let chat: Promise<ChatClient> | undefined
   const http = openHttpProvider({ egress, clock, compile: compileFormat, maxBytes })
   const categoryFormat = createCategoryFormats()
 
@@ -80,10 +75,7 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
   }
 
   return {
-    prepare() {
-      chat ??= loadChat()
-      return Promise.all([chat, egress.prepare?.()])
-    },
+    prepare: () => Promise.all([openChat(), egress.prepare?.()]),
     async send(request: ProviderRequest, signal: AbortSignal): Promise<ProviderOutcome> {
       signal.throwIfAborted()
       const { model, ask } = request
@@ -92,8 +84,7 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
       const reader = readerFor(model)
       if (reader !== null && 'ok' in reader) return reader
       if (model.category === 'embedding') return createEmbeddings({ transport, reader }, request, signal)
-      chat ??= loadChat()
-      const client = await chat
+      const client = await openChat()
       const name = `${toServerModelKey(model)} ${ask.role}`
       const mode = modes.get(name) ?? 'json_schema'
       const body = toChatRequestBody(callIds.apply(model, ask), mode)
