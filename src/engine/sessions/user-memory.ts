@@ -1,5 +1,5 @@
 import type { ForgetOfBusiness } from '../../accounts/businesses.ts'
-import { type Database, queryOne } from '../../infra/database/database.ts'
+import type { Database } from '../../infra/database/database.ts'
 import type { PageRequest } from '../../infra/database/pagination.ts'
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import { MasonError } from '../../state/errors.ts'
@@ -11,7 +11,7 @@ import type { Sql } from '../../state/ports/sql.ts'
 import type { VisitNote } from '../../state/ports/tracer.ts'
 import type { Page } from '../../state/run-view.ts'
 import type { RunClaim } from '../runs/claim.ts'
-import { deleteSessionRows, lockSession } from './delete-session.ts'
+import { deleteSessionWith } from './delete-session.ts'
 
 /** The memories of a business's users, for its API. */
 export type MemoriesApi = {
@@ -70,17 +70,7 @@ export const noUserMemory: UserMemory = {
   }),
   similarityFor: () => ({ compare: async () => null }),
   of: refuse,
-  deleteSession: (database, businessId, sessionId) =>
-    database.asBusiness(businessId, async (sql) => {
-      const owner = await queryOne<{ user_id: string }>(
-        sql,
-        'SELECT user_id FROM sessions WHERE tenant = $1 AND session_id = $2',
-        [businessId, sessionId],
-      )
-      if (!owner || !(await lockSession(sql, businessId, sessionId, owner.user_id))) return false
-      await deleteSessionRows(sql, businessId, sessionId)
-      return true
-    }),
+  deleteSession: (...of) => deleteSessionWith(null, ...of),
   skipLearning: async () => {},
   forgetOfBusiness: async () => {},
   startWork: () => ({ close: async () => {} }),
