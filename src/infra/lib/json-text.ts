@@ -11,15 +11,8 @@ export const parseJsonOrText = (text: string): unknown => {
   }
 }
 
-/** Whether a text is JSON. */
-export const isJsonText = (text: string): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
+/** Whether a text is JSON, which is never its own value: that of a JSON string has no quotes. */
+export const isJsonText = (text: string): boolean => parseJsonOrText(text) !== text
 
 /** Whether an id is the same after the database has kept it: it stores no U+0000, and of half a surrogate pair U+FFFD, so that two ids would be one. */
 export const isStorableId = (id: string): boolean => id.isWellFormed() && !/[\0\ufffd]/.test(id)
