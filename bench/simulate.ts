@@ -133,8 +133,8 @@ const simulate = async ({ cores, alone, workers, syncMs, isOrdered, load }: Setu
   return { perSecond: (runs / now) * 1000, ...latencies(times), databaseCores: databaseMs / now }
 }
 
-/** One machine for all; below, PostgreSQL on 8 cores with a disk that syncs in 1 ms, and workers that are half busy. */ const here =
-  { cores: 2, alone: false, workers: 1, syncMs: 0.5, isOrdered: false }
+/** One machine for all; below, PostgreSQL on 8 cores with a disk that syncs in 1 ms, and workers that are half busy. */
+const here = { cores: 2, alone: false, workers: 1, syncMs: 0.5, isOrdered: false }
 const one = await simulate({ ...here, load: { clients: 1 } }, 200)
 const sixteen = await simulate({ ...here, load: { clients: 16 } }, 800)
 console.log(`one client: ${round(one['ms p50'])} ms p50, measured ${round(read('ms p50'))}`)

@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest'
 import { TcpProxy } from '../../chaos/failures/tcp-proxy.ts'
 import { newRunId } from '../../src/infra/lib/ids.ts'
 import { createProducer, type Producer } from '../../src/producer/create-producer.ts'
-import { unique } from '../support/backend.ts'
+import { type Backend, unique } from '../support/backend.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
 import { deadline } from '../support/test-runtime.ts'
 
@@ -22,6 +22,9 @@ const test = runtimeTest
     onCleanup(() => redis.down())
     return redis
   })
+
+const openProducer = ({ config: { redisUrl, queuePrefix } }: Backend, business: string): Promise<Producer> =>
+  createProducer({ redisUrl: redisUrl ?? '', queuePrefix, queueSecret, businessId: unique(business) })
 
 const namesIn = (business: string): string[] => Array.from({ length: jobs }, (_, n) => `${business}-${n}`)
 const requestOf = (business_id: string) => ({
@@ -126,14 +129,7 @@ describe.runIf(process.env.MASON_TEST_BACKEND === 'served')(
     })
 
     test('of one session with several priorities are warned of, once', async ({ backend }) => {
-      const redisUrl = backend.config.redisUrl ?? ''
-      const { queuePrefix } = backend.config
-      const producer = await createProducer({
-        redisUrl,
-        queuePrefix,
-        queueSecret,
-        businessId: unique('mixed'),
-      })
+      const producer = await openProducer(backend, 'mixed')
       const warnings: Error[] = []
       const listen = (warning: Error & { code?: string }) =>
         void (warning.code === 'MASON_TURN_ORDER' && warnings.push(warning))
@@ -192,14 +188,7 @@ describe.runIf(process.env.MASON_TEST_BACKEND === 'served')(
     })
 
     test('have the outcome of what was sent last under their id', async ({ backend }) => {
-      const redisUrl = backend.config.redisUrl ?? ''
-      const { queuePrefix } = backend.config
-      const producer = await createProducer({
-        redisUrl,
-        queuePrefix,
-        queueSecret,
-        businessId: unique('same'),
-      })
+      const producer = await openProducer(backend, 'same')
       const id = unique('job')
       const request = { prompt: 'Say hello', user_id: 'ann', delay_ms: 600_000 }
       const first = await runIdOf(producer, await producer.submit(request, { id }))

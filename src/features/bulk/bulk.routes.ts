@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { businessQuery, createIdParams, omitUndefined, readSpan, runsQuery } from '../../routes/parameters.ts'
 import { createDocs, respondsWith } from '../../routes/route.ts'
@@ -65,6 +66,8 @@ const throwNoSuchJob = (id: string): never => {
 export default defineRoutes({
   needs: { bulk: bulkRef },
   add(app, { bulk }, { callerOf }) {
+    const jobsOf = (request: FastifyRequest) => bulk.of(callerOf(request).business_id)
+
     app.post('/v1/runs/bulk', {
       schema: { querystring: businessQuery, body: bulkBodySchema },
       config: describe('submit', 'actOnRuns', 'Cancels or retries many runs', {
@@ -81,8 +84,8 @@ export default defineRoutes({
       }),
       handler: async (request, reply) => {
         const { confirm, action, filter, reason } = request.body
-        const { business_id, token_id } = callerOf(request)
-        const jobs = bulk.of(business_id)
+        const { token_id } = callerOf(request)
+        const jobs = jobsOf(request)
         const job = confirm
           ? ((await jobs.confirm(confirm)) ?? throwNoSuchJob(confirm))
           : await jobs.list({
@@ -106,8 +109,7 @@ export default defineRoutes({
         respondsWith(200, 'The job', bulkJobSchema),
       ),
       handler: async (request) =>
-        (await bulk.of(callerOf(request).business_id).get(request.params.id)) ??
-        throwNoSuchJob(request.params.id),
+        (await jobsOf(request).get(request.params.id)) ?? throwNoSuchJob(request.params.id),
     })
 
     app.post('/v1/runs/bulk/:id/cancel', {
@@ -118,9 +120,7 @@ export default defineRoutes({
       }),
       handler: async (request, reply) => {
         const { id } = request.params
-        return reply
-          .code(202)
-          .send((await bulk.of(callerOf(request).business_id).cancel(id)) ?? throwNoSuchJob(id))
+        return reply.code(202).send((await jobsOf(request).cancel(id)) ?? throwNoSuchJob(id))
       },
     })
   },
