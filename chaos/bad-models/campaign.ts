@@ -137,7 +137,7 @@ export const meetBadModels = async (
     figures: {
       'model calls': model.requests().length,
       'of them after the runs': model.requests().length - asked,
-      'of them with a fault': [...requests.values()].flat().filter(({ failure }) => failure !== null).length,
+      'of them that failed': [...requests.values()].flat().filter(({ failure }) => failure !== null).length,
       runs,
       ...Object.fromEntries([...codes].sort().map(([name, count]) => [`runs ${name}`, count])),
       'of the failed, by a busy machine': unlucky,

@@ -1,6 +1,6 @@
 import type { FakeReply, FakeRequest, FakeResponder } from '../../test/support/fake-model/types.ts'
 import { seededPick, seededShare } from '../seeded-choice.ts'
-import { badModels } from './faults.ts'
+import { badModels } from './failures.ts'
 
 /** A run's prompt names it, so that each request to the model is known to be of it. */
 export const promptOf = (run: number): string =>
@@ -41,7 +41,7 @@ export const createResponder = (
 const failureFor = (seed: number, run: number, nth: number): ModelRequestRecord['failure'] => {
   const cursed = run % 4 === 0
   if (seededShare(seed, run, nth, 'strikes') > (cursed ? 0.95 : 0.35)) return null
-  return cursed ? seededPick(badModels, seed, run, 'curse') : seededPick(badModels, seed, run, nth, 'fault')
+  return cursed ? seededPick(badModels, seed, run, 'curse') : seededPick(badModels, seed, run, nth, 'failure')
 }
 
 /** Two calls, of which one fails, so that reflection asks the model; then the end. */

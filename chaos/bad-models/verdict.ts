@@ -1,7 +1,7 @@
 import type { RunView } from '../../src/state/run-view.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
 import { checkInvariants } from '../../test/support/invariants.ts'
-import { remedies } from './faults.ts'
+import { remedies } from './failures.ts'
 import type { ModelRequestRecord } from './responder.ts'
 
 export type EndedRun = {

@@ -1,7 +1,7 @@
 import type { Usage } from '../../src/state/runtime-state.ts'
 import type { FakeReply, FakeRequest, FakeResponder } from '../../test/support/fake-model/types.ts'
 import { seededPick, seededShare } from '../seeded-choice.ts'
-import { type VendorFailure, vendorFailures } from './faults.ts'
+import { type VendorFailure, vendorFailures } from './failures.ts'
 
 export const businesses = ['alpha', 'beta'] as const
 export type Business = (typeof businesses)[number]
@@ -83,7 +83,7 @@ const failureFor = (seed: number, call: number, nth: number): VendorFailure | nu
   if (seededShare(seed, call, nth, 'strikes') > (cursed ? 0.95 : 0.3)) return null
   return cursed
     ? seededPick(vendorFailures, seed, call, 'curse')
-    : seededPick(vendorFailures, seed, call, nth, 'fault')
+    : seededPick(vendorFailures, seed, call, nth, 'failure')
 }
 
 /** No two requests of a call are billed alike. */

@@ -54,8 +54,8 @@ export const meetVendors = async (calls: number, options: SuiteOptions): Promise
         .map((share) => Math.round(quantile(called.times, share)))
         .join(', '),
       'requests to the vendors': compared.requests,
-      'of them with a fault': book.all().filter(({ failure }) => failure !== null).length,
-      'kinds of faults met': new Set(book.all().flatMap(({ failure }) => failure?.name ?? [])).size,
+      'of them that failed': book.all().filter(({ failure }) => failure !== null).length,
+      'kinds of failures': new Set(book.all().flatMap(({ failure }) => failure?.name ?? [])).size,
       'requests by protocol (openai, http)': [north, south].map((one) => one.requests().length).join(', '),
       'requests that no vendor got': compared.unseen,
       'tokens the vendors billed': compared.tokens,
