@@ -105,7 +105,6 @@ type Rule = {
 }
 
 const apis = ['serve', 'api'] as const
-const executors = ['serve', 'run'] as const
 const storages = [...apis, 'worker', 'run', 'models'] as const
 const embeddable = [...apis, 'run', 'models', 'queue'] as const
 const oneLogin = 'is missing: this process is both API and worker, and only one of them has a login'
@@ -113,16 +112,13 @@ const shared = 'is missing: a worker shares its database and queue with other pr
 
 /** Which role needs which setting, and what must not be set together. */
 const rules: readonly Rule[] = [
-  {
-    roles: executors,
-    setting: 'MASON_API_DATABASE_URL',
-    problem: (raw) => isOnlyLogin(raw, 'MASON_WORKER_DATABASE_URL') && oneLogin,
-  },
-  {
-    roles: executors,
-    setting: 'MASON_WORKER_DATABASE_URL',
-    problem: (raw) => isOnlyLogin(raw, 'MASON_API_DATABASE_URL') && oneLogin,
-  },
+  ...bothLogins.map(
+    (setting): Rule => ({
+      roles: ['serve', 'run'],
+      setting,
+      problem: (raw) => bothLogins.some((one) => one !== setting && isOnlyLogin(raw, one)) && oneLogin,
+    }),
+  ),
   {
     roles: embeddable,
     setting: 'DATABASE_URL',

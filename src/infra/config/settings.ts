@@ -64,21 +64,24 @@ const splitList = (text: string): string[] => text.split(',').map((one) => one.t
 const key32 = () =>
   checkedText((text) => (is32Bytes(text) ? null : 'must be 32 bytes in base64 (44 characters)'))
 
-const listOfKeys32 = () =>
+/** `describe` gets the first that is wrong, and its number: a message never has a secret. */
+const listOf = (isValid: (one: string) => boolean, describe: (wrong: string, nth: number) => string) =>
   checkedText((text) => {
-    const wrong = splitList(text).findIndex((one) => !is32Bytes(one))
-    return wrong === -1 ? null : `must be comma-separated keys of 32 bytes in base64; key ${wrong + 1} is not`
+    const at = splitList(text).findIndex((one) => !isValid(one))
+    return at === -1
+      ? null
+      : `must be comma-separated ${describe(quoteText(splitList(text)[at] ?? ''), at + 1)}`
   })
     .transform(splitList)
     .default([])
 
+const listOfKeys32 = () => listOf(is32Bytes, (_, nth) => `keys of 32 bytes in base64; key ${nth} is not`)
+
 const folderList = () =>
-  checkedText((text) => {
-    const wrong = splitList(text).find((one) => isFolder(one) !== true)
-    return wrong === undefined ? null : `must be comma-separated folders; ${quoteText(wrong)} is none`
-  })
-    .transform((text) => splitList(text).map((path) => resolve(path)))
-    .default([])
+  listOf(
+    (one) => isFolder(one) === true,
+    (wrong) => `folders; ${wrong} is none`,
+  ).transform((paths) => paths.map((path) => resolve(path)))
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
 
@@ -104,12 +107,6 @@ const isNetwork = (text: string): boolean => {
 
 /** As many characters as 16 random bytes have in hex. */
 const minQueueSecret = 32
-const queueSecret = () =>
-  checkedText((text) =>
-    text.length >= minQueueSecret && !text.includes(',')
-      ? null
-      : `must be at least ${minQueueSecret} characters without a comma`,
-  )
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -145,36 +142,28 @@ export const settingsSchema = z.object({
   MASON_METRICS: oneOfWords(['open', 'admin', 'off']).default('open'),
   MASON_DOCS: oneOfWords(['open', 'off']).default('open'),
   MASON_CONSOLE: oneOfWords(['open', 'off']).default('open'),
-  MASON_CORS_ORIGINS: checkedText((text) => {
-    const wrong = splitList(text).find((one) => one !== '*' && !isOrigin(one))
-    return wrong === undefined
-      ? null
-      : `must be comma-separated origins such as https://app.example.com, or *; ${quoteText(wrong)} is none`
-  })
-    .transform(splitList)
-    .default([]),
+  MASON_CORS_ORIGINS: listOf(
+    (one) => one === '*' || isOrigin(one),
+    (wrong) => `origins such as https://app.example.com, or *; ${wrong} is none`,
+  ),
   MASON_PUBLIC_URL: checkedText((text) =>
     isPublicUrl(text)
       ? null
       : `must be an address with a host name: https, or http on localhost, without "/" at its end, and with a path only where a proxy has Mason under one (not /v1, /admin, /console or /docs); not ${quoteText(text)}`,
   ).optional(),
-  MASON_TRUSTED_PROXIES: checkedText((text) => {
-    const wrong = splitList(text).find((one) => !isNetwork(one))
-    return wrong === undefined
+  MASON_TRUSTED_PROXIES: listOf(
+    isNetwork,
+    (wrong) => `IP addresses or networks such as 10.0.0.0/8; ${wrong} is none`,
+  ),
+  MASON_QUEUE_SECRET: checkedText((text) =>
+    text.length >= minQueueSecret && !text.includes(',')
       ? null
-      : `must be comma-separated IP addresses or networks such as 10.0.0.0/8; ${quoteText(wrong)} is none`
-  })
-    .transform(splitList)
-    .default([]),
-  MASON_QUEUE_SECRET: queueSecret().optional(),
-  MASON_PREVIOUS_QUEUE_SECRETS: checkedText((text) => {
-    const wrong = splitList(text).findIndex((one) => one.length < minQueueSecret)
-    return wrong === -1
-      ? null
-      : `must be comma-separated secrets of at least ${minQueueSecret} characters; secret ${wrong + 1} is shorter`
-  })
-    .transform(splitList)
-    .default([]),
+      : `must be at least ${minQueueSecret} characters without a comma`,
+  ).optional(),
+  MASON_PREVIOUS_QUEUE_SECRETS: listOf(
+    (one) => one.length >= minQueueSecret,
+    (_, nth) => `secrets of at least ${minQueueSecret} characters; secret ${nth} is shorter`,
+  ),
   OPENAI_API_KEY: headerText().optional(),
   OPENAI_BASE_URL: httpAddress().optional(),
   OPENAI_MODEL: z.string().default('gpt-4.1-mini'),

@@ -24,33 +24,21 @@ export const isStatementTimeout = (error: unknown): boolean =>
 const isDiskFull = hasCode('53100')
 
 /** Transient errors: the server was unreachable or full, or cancelled this statement for the sake of others. */
-const transientCodes = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  // admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout
-  '57P01',
-  '57P02',
-  '57P03',
-  '57P05',
-  // read_only_sql_transaction: this server was the primary until a moment ago
-  '25006',
-  // query_canceled (statement_timeout), idle transaction ended
-  '57014',
-  '25P03',
-  // disk_full, out_of_memory, too_many_connections
-  '53100',
-  '53200',
-  '53300',
-  // serialization_failure
-  '40001',
-  deadlockDetected,
-])
+const transientCodes = new Set(
+  [
+    'ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH',
+    // admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout
+    '57P01 57P02 57P03 57P05',
+    // read_only_sql_transaction: this server was the primary until a moment ago
+    '25006',
+    // query_canceled (statement_timeout), idle transaction ended
+    '57014 25P03',
+    // disk_full, out_of_memory, too_many_connections
+    '53100 53200 53300',
+    // serialization_failure
+    `40001 ${deadlockDetected}`,
+  ].flatMap((codes) => codes.split(' ')),
+)
 
 const isTransient = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false

@@ -2,7 +2,7 @@ import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { ServerDatabase } from '../config/config.ts'
 import { paymentSettings } from '../config/payment-settings.ts'
-import type { Database, ProcessDatabases, ServerSchema } from './database.ts'
+import { type Database, hasRow, type ProcessDatabases, type ServerSchema } from './database.ts'
 import { describeUnreachable, isDatabaseUnavailable } from './database-errors.ts'
 import { listLogins, loginRoles, type ProcessLogin, sharesLogin, superuserWarning } from './login-roles.ts'
 import type { AppliedMigration, Migration } from './migration.ts'
@@ -70,13 +70,9 @@ const checkSchema = async (
   if (gap) throw new MasonError('invalid_settings', gap.problem, { remedy: gap.remedy })
 }
 
-/** Whether row-level security does not bind the login of these connections. */
-const isSuperuser = async (sql: Pick<Database, 'query'>): Promise<boolean> => {
-  const { rows } = await sql.query<{ strong: boolean }>(
-    'SELECT rolsuper OR rolbypassrls AS strong FROM pg_roles WHERE rolname = session_user',
-  )
-  return rows[0]?.strong === true
-}
+/** Finds a login that row-level security does not bind. */
+const superuserStatement =
+  'SELECT 1 AS there FROM pg_roles WHERE rolname = session_user AND (rolsuper OR rolbypassrls)'
 
 type PaymentLoginFacts = { me: string; strong: boolean; others: string[]; intruders: string[] }
 
@@ -113,5 +109,5 @@ export const checkPaymentLogin = async (sql: Pick<Database, 'query'>): Promise<v
 
 const warnAboutSuperuser = async (database: Database, log: Log): Promise<void> => {
   const { problem, remedy } = superuserWarning
-  if (await isSuperuser(database)) log.warn({ remedy }, problem)
+  if (await hasRow(database, superuserStatement, [])) log.warn({ remedy }, problem)
 }

@@ -6,9 +6,10 @@ import { BlockList, isIP } from 'node:net'
  */
 export type AddressKind = 'public' | 'private' | 'special'
 
+/** Of ranges in one text or several. */
 const createBlockList = (family: 'ipv4' | 'ipv6', ...ranges: string[]): BlockList => {
   const list = new BlockList()
-  for (const range of ranges) {
+  for (const range of ranges.flatMap((some) => some.split(' '))) {
     const [network = '', bits] = range.split('/')
     list.addSubnet(network, Number(bits), family)
   }
@@ -21,21 +22,9 @@ const privateV4 = createBlockList('ipv4', '127.0.0.0/8', '10.0.0.0/8', '172.16.0
 /** https://www.iana.org/assignments/iana-ipv4-special-registry, multicast, and Azure's metadata address. */
 const specialV4 = createBlockList(
   'ipv4',
-  '0.0.0.0/8',
-  '100.64.0.0/10',
-  '169.254.0.0/16',
-  '192.0.0.0/24',
-  '192.0.2.0/24',
-  '192.31.196.0/24',
-  '192.52.193.0/24',
-  '192.88.99.0/24',
-  '192.175.48.0/24',
-  '198.18.0.0/15',
-  '198.51.100.0/24',
-  '203.0.113.0/24',
-  '224.0.0.0/4',
-  '240.0.0.0/4',
-  '168.63.129.16/32',
+  '0.0.0.0/8 100.64.0.0/10 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24',
+  '192.52.193.0/24 192.88.99.0/24 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24',
+  '224.0.0.0/4 240.0.0.0/4 168.63.129.16/32',
 )
 
 /** Loopback and unique local (RFC 4193). */
@@ -48,14 +37,7 @@ const metadataV6 = createBlockList('ipv6', 'fd00:ec2::254/128', 'fd20:ce::254/12
 const globalV6 = createBlockList('ipv6', '2000::/3')
 
 /** https://www.iana.org/assignments/iana-ipv6-special-registry, as far as inside 2000::/3; Teredo is in 2001::/23. */
-const specialV6 = createBlockList(
-  'ipv6',
-  '2001::/23',
-  '2001:db8::/32',
-  '2002::/16',
-  '2620:4f:8000::/48',
-  '3fff::/20',
-)
+const specialV6 = createBlockList('ipv6', '2001::/23 2001:db8::/32 2002::/16 2620:4f:8000::/48 3fff::/20')
 
 const classifyV4 = (address: string): AddressKind => {
   if (privateV4.check(address, 'ipv4')) return 'private'
