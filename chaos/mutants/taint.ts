@@ -8,7 +8,7 @@ export const taintMutants: readonly Mutant[] = [
     name: 'no argument for payee or amount',
     file: 'src/features/payments/tools/create-payment-mandate.tool.ts',
     edits: [{ from: 'z.strictObject({', to: 'z.looseObject({' }],
-    why: 'a model that names a payee or an amount is not told that it decides neither',
+    why: 'a model that names a payee or an amount does not read that it decides neither',
     caughtBy: runTests(
       'a run that pays has no argument for payee, amount or currency: a call that names one is refused',
     ),

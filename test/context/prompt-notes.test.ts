@@ -63,7 +63,7 @@ describe('the files of a prompt', () => {
   })
 })
 
-describe('the planner is told what is left', () => {
+describe('the planner reads what is left', () => {
   const closing = (state: RuntimeState, limits: object): string =>
     plannerMessages(state, { budget: 64_000, canOpen: true, limits })
       .map(({ content }) => content)
@@ -99,7 +99,7 @@ describe('the planner is told what is left', () => {
   })
 })
 
-test('the planner is told when another step writes the final text, and only then', () => {
+test('the planner reads when another step writes the final text, and only then', () => {
   const shown = (writer: string | null) =>
     JSON.stringify(
       plannerMessages(stateOf([body('load-session')]), { budget: 9000, canOpen: true, writer: () => writer }),

@@ -332,7 +332,7 @@ test('the export shows the profile with where each field is from, and the summar
     ],
     summaries: [],
   })
-  expect(await call('GET', `/v1/memories/export?user_id=${unique('nobody')}`)).toEqual({
+  expect(await call('GET', `/v1/memories/export?user_id=${unique('stranger')}`)).toEqual({
     data: [],
     next_cursor: null,
     profile: [],

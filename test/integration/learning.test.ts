@@ -326,7 +326,7 @@ describe('what was learned of a user', () => {
     expect(await profileOf(other)).toEqual({ name: 'Bob Jensen' })
     expect((await runtime.stateOf(mine.id)).prompts).toHaveLength(1)
     expect((await call('DELETE', '/v1/memories')).body.errors).toMatchObject([{ pointer: '/user_id' }])
-    expect((await call('DELETE', `/v1/memories?user_id=${unique('nobody')}`)).status).toBe(204)
+    expect((await call('DELETE', `/v1/memories?user_id=${unique('stranger')}`)).status).toBe(204)
     await learnAll()
   })
 

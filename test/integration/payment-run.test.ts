@@ -256,7 +256,7 @@ describe('a run that pays', () => {
       [cart, { cart_action: 1 }, /has no signed cart/],
       [cart, { cart_id: 'another' }, /there are these signed carts: "cart of/],
       ['No cart', { cart_action: undefined }, /no result has a signed cart/],
-      [cart, { provider: unique('nobody') }, /not clear by whom to pay/],
+      [cart, { provider: unique('stranger') }, /not clear by whom to pay/],
       [cart, { method: 'CASH' }, /cannot be paid by "CASH"/],
       // a checkout names no methods: the model's words would be signed, and shown on the page of the consent
       [await checkoutOffer(), { method: 'a gift, free of charge' }, /cannot be paid by "a gift/],

@@ -261,7 +261,7 @@ describe('grants', () => {
       user_id: 'ann',
     })
     expect((await call('GET', `/grants?key_id=${key}&business_id=${business}`)).body.data).toHaveLength(1)
-    expect((await call('GET', '/grants?user_id=nobody')).body.data).toEqual([])
+    expect((await call('GET', '/grants?user_id=stranger')).body.data).toEqual([])
     const entry = server.registry.view.keysByVendor.get(vendor)?.find(({ id }) => id === key)
     expect(entry?.grants).toEqual([{ business_id: business, user_id: 'ann' }])
     expect((await call('DELETE', path)).status).toBe(204)

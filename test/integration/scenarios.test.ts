@@ -77,7 +77,7 @@ describe('scenarios', () => {
     [{ tools: ['calculate', 'nothing'] }, '/tools/1'],
     [{ tools: ['calculate', 'calculate'] }, '/tools'],
     [{ output_tool: 'calculate' }, '/output_tool'],
-    [{ models: { planner: 'nobody' } }, '/models/planner'],
+    [{ models: { planner: 'unknown' } }, '/models/planner'],
     [{ models: { chef: 'x' } }, '/models/chef'],
     [{ rules: ['planner'] }, '/rules/0'],
     [{ prompts: { planner: 'a\u0000b' } }, '/prompts/planner'],

@@ -100,7 +100,7 @@ test('mason models adds a model in one command, lists it, tests it, and shows it
   expect(refused.stdout).toMatch(/ERROR .*model_unauthorized[\s\S]*-> .*rotate/)
   const sick = await masonModels(['models', 'list'])
   expect(sick.stdout).toMatch(/^quick .* 1 disabled$/m)
-  expect((await masonModels(['models', 'test', 'nobody'])).code).toBe(2)
+  expect((await masonModels(['models', 'test', 'unknown'])).code).toBe(2)
 
   for (const { stdout, stderr } of [wrong, half, added, listed, json, tried, refused, sick])
     expect(stdout + stderr).not.toContain(secret)

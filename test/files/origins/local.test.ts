@@ -14,7 +14,7 @@ test('{business} in the root keeps businesses apart, whatever a path, a link or 
     await mkdir(at(business, 'in', 'deep'), { recursive: true })
     await writeFile(at(business, 'in', 'a.csv'), business)
   }
-  await writeFile(at('a.csv'), 'nobody')
+  await writeFile(at('a.csv'), 'no user')
   await symlink(at('b2'), at('b1', 'in', 'folder'))
   await symlink(at('b2', 'in', 'a.csv'), at('b1', 'in', 'link.csv'))
   await symlink('../../b2/in/a.csv', at('b1', 'in', 'relative.csv'))

@@ -181,7 +181,7 @@ describe('a body', () => {
     expect((await post({ json: { ...body, output: { structure } } })).status).toBe(202)
   })
 
-  it('a structure of the wrong type is told what to send', async () => {
+  it('a structure of the wrong type is refused with what to send', async () => {
     const reply = await post({ json: { ...body, output: { structure: {} } } })
     expect(reply.body.errors).toEqual([
       { pointer: '/output/structure', detail: 'must be a list of entries or "session"' },
