@@ -74,6 +74,17 @@ BEGIN
   RETURN NULL;
 END $function$;
 
+CREATE OR REPLACE FUNCTION mason.end_held_jobs()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  UPDATE held_jobs SET data = 'null', look_at = clock_timestamp(),
+    outcome = '{"errors":[{"pointer":"","detail":"its session was deleted while it waited"}]}'
+  WHERE tenant = OLD.tenant AND session_id = OLD.session_id AND outcome IS NULL;
+  RETURN NULL;
+END $function$;
+
 CREATE OR REPLACE FUNCTION mason.end_open_mandate()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2197,6 +2208,7 @@ GRANT DELETE, INSERT, SELECT, UPDATE ON TABLE sessions TO mason_api;
 GRANT DELETE, INSERT, SELECT, UPDATE ON TABLE sessions TO mason_business;
 GRANT DELETE, INSERT, SELECT, UPDATE ON TABLE sessions TO mason_worker;
 GRANT SELECT (session_id, tenant, turns) ON TABLE sessions TO mason_admin;
+CREATE TRIGGER end_held_jobs AFTER DELETE ON mason.sessions FOR EACH ROW EXECUTE FUNCTION end_held_jobs();
 
 CREATE TABLE spending (
   cost_micro bigint NOT NULL,

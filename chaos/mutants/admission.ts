@@ -10,7 +10,7 @@ const leaders = testsOf('test/integration/orders.test.ts')(
 )
 const file = 'src/engine/runs/admission.ts'
 const statement = 'src/engine/runs/admission-statement.ts'
-const batches = 'src/engine/runs/intake-batches.ts'
+const batches = 'src/features/intake/intake-batches.ts'
 
 /** Guards on the way in: of submitted runs, of queue jobs, of answers and cancels. */
 export const admissionMutants: readonly Mutant[] = [
@@ -112,7 +112,7 @@ export const admissionMutants: readonly Mutant[] = [
   },
   {
     name: 'intake: only the leader of this epoch admits',
-    file: 'src/engine/runs/intake-lease.ts',
+    file: 'src/features/intake/intake-lease.ts',
     edits: [
       {
         from: 'WHERE epoch = ${epoch}::bigint AND lease_until > clock_timestamp() FOR SHARE',
@@ -129,7 +129,7 @@ export const admissionMutants: readonly Mutant[] = [
   },
   {
     name: 'intake: a leader begins with what another one had taken',
-    file: 'src/engine/worker/intake-leader.ts',
+    file: 'src/features/intake/intake-leader.ts',
     edits: [{ from: 'else if (!known.has(id)) {', to: 'else if (id === null) {' }],
     why: 'the jobs of a leader that died are lost',
     caughtBy: [
@@ -141,7 +141,7 @@ export const admissionMutants: readonly Mutant[] = [
   },
   {
     name: 'intake: the run of a job that is refused unparsed is looked for only where it is signed',
-    file: 'src/engine/runs/lost-jobs.ts',
+    file: 'src/features/intake/lost-jobs.ts',
     edits: [
       {
         from: 'if (findSignatureError(job.id, signed, secrets, clock.now()) !== null) return null',
@@ -153,7 +153,7 @@ export const admissionMutants: readonly Mutant[] = [
   },
   {
     name: 'intake: a worker that has just begun tries no job that others were lost with',
-    file: 'src/engine/runs/lost-jobs.ts',
+    file: 'src/features/intake/lost-jobs.ts',
     edits: [{ from: 'if (isSuspect) await clock.sleep(quietMs)', to: 'void isSuspect' }],
     why: 'a job is refused because workers are killed soon after their start',
     caughtBy: turnOrder('a deadly job is none that workers were lost beside which had just begun'),

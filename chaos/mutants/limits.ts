@@ -22,7 +22,7 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: 'the budget of a business, a user or a token',
-    file: 'src/accounts/budget-checks.ts',
+    file: 'src/features/budgets/budget-checks.ts',
     edits: [{ from: 'max !== null && BigInt(spent) >= BigInt(max)', to: 'false' }],
     why: 'a business spends more than it may',
     caughtBy: testsOf('test/integration/budgets.test.ts')(
@@ -32,7 +32,7 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: 'the answer to who reads budgets while one is changed',
-    file: 'src/accounts/budget-checks.ts',
+    file: 'src/features/budgets/budget-checks.ts',
     edits: [{ from: 'ignoreFetchAbort: true', to: 'ignoreFetchAbort: false' }],
     why: 'each change of a budget answers 500 to the runs of all businesses that are submitted at that moment',
     caughtBy: testsOf('test/integration/budgets.test.ts')(

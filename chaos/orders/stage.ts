@@ -2,12 +2,13 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import { isDeepStrictEqual } from 'node:util'
 import { ensureBusiness } from '../../src/accounts/businesses.ts'
 import type { Feed } from '../../src/engine/events/feed.ts'
-import { acquireIntake, LeaseLostError, renewIntake } from '../../src/engine/runs/intake-lease.ts'
 import { readActionRows } from '../../src/engine/runs/run-queries.ts'
 import type { ServiceFactories } from '../../src/engine/runs/run-services.ts'
 import { cancelRun } from '../../src/engine/runs/settlement.ts'
-import { leadIntake } from '../../src/engine/worker/intake-leader.ts'
 import { createWorker } from '../../src/engine/worker/worker.ts'
+import { leadIntake } from '../../src/features/intake/intake-leader.ts'
+import { acquireIntake, LeaseLostError, renewIntake } from '../../src/features/intake/intake-lease.ts'
+import type { IntakeQueue } from '../../src/features/intake/intake-queue.ts'
 import type { Graph } from '../../src/graph/build.ts'
 import { sendCallEffect } from '../../src/graph/call-effect.ts'
 import type { LiveRun } from '../../src/graph/live-run.ts'
@@ -15,7 +16,6 @@ import { noScenarios } from '../../src/graph/scenario-defaults.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
-import type { IntakeQueue } from '../../src/infra/queue/intake-queue.ts'
 import { isMasonError } from '../../src/state/errors.ts'
 import { foldActions } from '../../src/state/fold.ts'
 import type { Clock } from '../../src/state/ports/clock.ts'
@@ -74,7 +74,7 @@ export const openStage = async (
       },
       ...{ publishChange() {}, publishDelta() {}, publishPaymentWork() {} },
     } as unknown as Feed
-    /** Of what a worker does by a timer only the look for cancel requests takes part, when it is told of one. */
+    /** Of what a worker does by a timer only the look for cancel requests takes part, when it hears of one. */
     const withoutTimers = (watched: Database): Database => ({
       ...watched,
       query<Row>(text: string, values?: SqlValues, options?: { timeoutMs?: number }) {

@@ -3,7 +3,7 @@ import { isObject } from '../../src/features/payments/mandates/tokens/encoding.t
 import { paymentMethodDataSchema } from '../../src/features/payments/mandates/v1/types.ts'
 import { verifyReceipt } from '../../src/features/payments/mandates/verify/receipts.ts'
 import { parseBy } from '../../src/features/payments/mandates/violations.ts'
-import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
+import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import accountRows from './accounts.json' with { type: 'json' }
 import { conclude, createVerifier, type Mandate, readMandate } from './mandates.ts'
 import { type Answer, complete, fail, type Handle, type Incoming, refuse, type Tools } from './messages.ts'

@@ -17,7 +17,7 @@ import {
 import { toUserPlaceholder } from '../../src/features/payments/mandates/verify/placeholders.ts'
 import { signReceipt, toReferences } from '../../src/features/payments/mandates/verify/receipts.ts'
 import { readBy, type Violation } from '../../src/features/payments/mandates/violations.ts'
-import { ap2Keys as keys } from '../../src/state/ap2-wire.ts'
+import { ap2Keys as keys } from '../../src/features/ap2-wire.ts'
 import type { Books } from './books.ts'
 import type { Self } from './config.ts'
 import { fail, type Incoming, type Part, refuse } from './messages.ts'

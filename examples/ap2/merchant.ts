@@ -10,7 +10,7 @@ import {
   intentMandateSchema,
 } from '../../src/features/payments/mandates/v1/types.ts'
 import { parseBy } from '../../src/features/payments/mandates/violations.ts'
-import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
+import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import { authorizeCart } from '../purchase/authorize-cart.ts'
 import { currency, findProduct, type Product, priceOrder, searchCatalogue } from './catalogue.ts'
 import { conclude } from './mandates.ts'

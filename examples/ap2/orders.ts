@@ -1,6 +1,6 @@
 import { hashText } from '../../src/features/payments/mandates/tokens/encoding.ts'
 import { checkPayee } from '../../src/features/payments/mandates/verify/payee.ts'
-import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
+import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import { findProduct, type Product } from './catalogue.ts'
 import {
   conclude,

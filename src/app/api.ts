@@ -1,15 +1,9 @@
-import type { listAudit } from '../accounts/audit-log.ts'
-import type { Budgets } from '../accounts/budgets.ts'
 import type { Businesses } from '../accounts/businesses.ts'
-import type { ConsoleSessions } from '../accounts/console-sessions.ts'
 import type { Operators } from '../accounts/operators.ts'
 import type { Tokens } from '../accounts/tokens.ts'
 import type { UserAccounts } from '../accounts/users.ts'
 import type { BusinessRuns } from '../engine/runs/business-runs.ts'
 import type { InputFilter } from '../engine/runs/input-queries.ts'
-import type { Intake } from '../engine/runs/intake-batches.ts'
-import type { Overviews } from '../engine/runs/overview.ts'
-import type { RejectedJobs } from '../engine/runs/rejected-jobs.ts'
 import type { RunFilter } from '../engine/runs/run-queries.ts'
 import type { UnknownEffects } from '../engine/runs/unknown-effects.ts'
 import type { ActionFilter } from '../engine/sessions/action-queries.ts'
@@ -17,7 +11,6 @@ import type { MemoriesApi } from '../engine/sessions/user-memory.ts'
 import type { Features } from '../features/load-features.ts'
 import type { Uploads } from '../files/uploads.ts'
 import type { Graph } from '../graph/build.ts'
-import type { Auditing } from '../infra/database/audited-database.ts'
 import type { HealthReport } from '../infra/telemetry/health-report.ts'
 import type { Metrics } from '../infra/telemetry/metrics.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
@@ -36,6 +29,9 @@ import type {
   SessionView,
 } from '../state/run-view.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
+import type { listAudit } from './audit-log.ts'
+import type { Auditing } from './audited-database.ts'
+import type { ConsoleSessions } from './console-sessions.ts'
 
 /**
  * Everything that can be done with runs, on behalf of one business. Errors are MasonError; its code says which.
@@ -124,16 +120,11 @@ export type Runtime = {
       run: Auditing['run']
       list(filter: Parameters<typeof listAudit>[1]): ReturnType<typeof listAudit>
     }
-    budgets: Budgets
     users: UserAccounts
     registry: RegistryAdmin
-    rejectedJobs: RejectedJobs
     effects: UnknownEffects
     /** A page of the runs of all businesses, which may only read. @internal */
     listAllRuns(filter: Omit<RunFilter, 'edge'> & { count?: boolean }): Promise<RunPage>
-    /** @internal */
-    overview: Overviews
-    /** @internal */
   }
   /** Starts to carry out orders of payments in this process; only without a database server, where the executor has no process of its own. */
   startPayments(): Promise<void>
@@ -145,14 +136,12 @@ export type Runtime = {
   /** What this process counts, and what waits in the database, for /metrics. @internal */
   metrics: Metrics
   graph: Graph
-  /** Admits jobs of the public queue, for the worker that leads its intake. @internal */
-  intake: Intake
   /** The models of the default business. */
   models: Models
   /** All models of the registry, on behalf of any caller. @internal */
   modelService: ModelGateway
   /**
-   * Starts to claim and execute runs in this process, with its relay, reconciler and intake: `maxRuns` at once, of which
+   * Starts to claim and execute runs in this process, with its relay, reconciler and the loops of features: `maxRuns` at once, of which
    * `concurrency` work.
    */
   startWorker(options?: { concurrency?: number; maxRuns?: number }): Promise<void>

@@ -1,4 +1,3 @@
-import type { BudgetChecks } from '../accounts/budget-checks.ts'
 import { ensureBusiness } from '../accounts/businesses.ts'
 import { createQuotas, type Quotas } from '../accounts/quotas.ts'
 import { streamRunEvents, waitForRun } from '../engine/events/event-stream.ts'
@@ -12,9 +11,9 @@ import {
 import { streamRunChanges } from '../engine/events/run-changes.ts'
 import { type Admission, admitRetry, submitRoute } from '../engine/runs/admission.ts'
 import { createAdmissions } from '../engine/runs/admission-batches.ts'
+import type { JobAdmissions } from '../engine/runs/business-runs.ts'
 import { answerInput } from '../engine/runs/input-answers.ts'
 import { listInputRequests } from '../engine/runs/input-queries.ts'
-import type { JobAdmissions } from '../engine/runs/intake-batches.ts'
 import { createQueueCaps, type QueueCaps } from '../engine/runs/queue-caps.ts'
 import { countRuns, lastId, readActionRows, readRun } from '../engine/runs/run-queries.ts'
 import { searchRuns } from '../engine/runs/search-runs.ts'
@@ -28,6 +27,7 @@ import type { UnrepeatableWork } from '../engine/sessions/repeated-effects.ts'
 import { admitRerun } from '../engine/sessions/rerun.ts'
 import { listSessions, readSession, sessionExists } from '../engine/sessions/session-queries.ts'
 import type { UserMemory } from '../engine/sessions/user-memory.ts'
+import type { Spender } from '../features/core.ref.ts'
 import { openBlob, readBlob } from '../files/blobs/blob-content.ts'
 import { createUploads, findNamedFiles, type NamedFiles } from '../files/uploads.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
@@ -53,7 +53,7 @@ type BusinessApiParts = PromptParts &
     models: Models
     queueCaps: QueueCaps
     quotas: Quotas
-    budgets: Pick<BudgetChecks, 'check'>
+    checkBudgets(spender: Spender): Promise<void>
     memory: UserMemory
     /** Shared by all businesses of this process. */
     pollPermits: PollPermits
@@ -75,7 +75,7 @@ const createSubmissions = (parts: BusinessApiParts, businessId: string) => {
   const uploads = createUploads(database, businessId, (bytes) => quotas.checkStorage(businessId, bytes))
   const ensureKnown = openOnce(() => ensureBusiness(database, businessId))
   const checkBudgets = (user_id: string, entry: RunEntry): Promise<void> =>
-    parts.budgets.check({ business_id: businessId, user_id, token_id: readToken(entry) })
+    parts.checkBudgets({ business_id: businessId, user_id, token_id: readToken(entry) })
   const submissions = {
     uploads,
     ensureKnown,

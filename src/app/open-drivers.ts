@@ -2,7 +2,6 @@ import { createBacklogReader } from '../engine/runs/backlog.ts'
 import { endLeases } from '../engine/runs/leases.ts'
 import type { FeatureSource } from '../features/load-features.ts'
 import type { Config } from '../infra/config/config.ts'
-import { createAuditing } from '../infra/database/audited-database.ts'
 import { ensureDatabaseId } from '../infra/database/database-id.ts'
 import { openDatabases } from '../infra/database/open-database.ts'
 import { openEgress } from '../infra/egress/egress.ts'
@@ -13,12 +12,13 @@ import { openHints } from '../infra/queue/hints.ts'
 import { openQueues } from '../infra/queue/queues.ts'
 import { createScrubbedLog } from '../infra/secrets/scrubbed-log.ts'
 import { createScrubber, type Scrubber } from '../infra/secrets/scrubber.ts'
-import { addSettingSecrets } from '../infra/secrets/setting-secrets.ts'
-import { withToolMetrics } from '../infra/telemetry/measured-tracer.ts'
 import { createMetrics } from '../infra/telemetry/metrics.ts'
-import { openTelemetry } from '../infra/telemetry/telemetry.ts'
+import { createAuditing } from './audited-database.ts'
 import { readFeatureMigrations } from './load-feature-sources.ts'
+import { withToolMetrics } from './measured-tracer.ts'
+import { openTracing } from './open-tracing.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
+import { addSettingSecrets } from './setting-secrets.ts'
 
 /** What removes secrets from texts; it knows those of the settings. */
 export const openScrubber = (config: Config, { scrubber = createScrubber() }: RuntimeOptions): Scrubber => {
@@ -36,7 +36,7 @@ export const openDrivers = async (
 ) => {
   const { wrap = {}, clock = systemClock } = options
   const log = createScrubbedLog(options.log ?? silentLog, scrubber)
-  const telemetry = await openTelemetry({ endpoint: config.otlpEndpoint, clock, log, ...options.traceDelays })
+  const telemetry = await openTracing(config, { clock, log, ...options.traceDelays })
   // closed last, since everything else still ends its spans
   closers.add(() => telemetry.close())
   const opened = await openDatabases(config, log, {

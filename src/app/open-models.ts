@@ -1,4 +1,3 @@
-import { createBudgetChecks } from '../accounts/budget-checks.ts'
 import type { Config } from '../infra/config/config.ts'
 import { openEgress } from '../infra/egress/egress.ts'
 import { openMasterKeys } from '../infra/secrets/master-key-files.ts'
@@ -24,7 +23,7 @@ import { createJsonParser } from '../models/transport/json-parser.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Scenario, Scenarios } from '../state/scenario.ts'
-import { findInProcessModel } from './find-in-process-model.ts'
+import { findInProcessModel } from './find-early.ts'
 import type { Drivers } from './open-drivers.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 
@@ -39,7 +38,12 @@ const defaultRetry = { attempts: 2, baseMs: 500, maxMs: 20_000 }
 const maxMediaBytes = 64 * 1024 * 1024
 
 /** Opens everything between the port of the graph and the vendors: registry, health, ledger, providers, and the gateway. */
-export const openModels = async (config: Config, options: RuntimeOptions, drivers: Drivers) => {
+export const openModels = async (
+  config: Config,
+  options: RuntimeOptions,
+  drivers: Drivers,
+  findReachedBudget: (caller: ModelCaller) => Promise<object | null>,
+) => {
   const { database, hints, clock, log, scrubber, closers, metrics } = drivers
   const { modelRetryDelays: retryDelays = {} } = options
   const masterKeys = await openMasterKeys(config, (secret) => scrubber.add(secret))
@@ -62,8 +66,6 @@ export const openModels = async (config: Config, options: RuntimeOptions, driver
   closers.use(meter)
   const egress = openEgress()
   closers.use(egress)
-
-  const budgets = createBudgetChecks(database, clock, () => meter.flush())
 
   const readerOf = createReaderCache()
   const openai = createOpenAIProvider({
@@ -93,7 +95,7 @@ export const openModels = async (config: Config, options: RuntimeOptions, driver
     unread: createUnreadAnswers(database, redact, log),
     stops: createStopRefusals(database, registry, log),
     readRunCost: createRunCostReader(database, meter),
-    findReachedBudget: budgets.findReached,
+    findReachedBudget,
     counts: metrics,
     tracer: drivers.tracer,
   })
@@ -114,7 +116,7 @@ export const openModels = async (config: Config, options: RuntimeOptions, driver
       const models = options.models ?? service.for(caller)
       return options.wrap?.models?.(models) ?? models
     },
-    budgets,
+    flushLedger: () => meter.flush(),
     masterKeys,
     registry,
     registryAdmin,

@@ -1,6 +1,5 @@
 import { ensureBusiness } from '../accounts/businesses.ts'
 import { openFeed } from '../engine/events/feed.ts'
-import { createIntake } from '../engine/runs/intake-batches.ts'
 import { noSecretAnswers } from '../engine/runs/secret-answers.ts'
 import type { RunEnd } from '../engine/runs/settlement.ts'
 import { noUserMemory } from '../engine/sessions/user-memory.ts'
@@ -25,7 +24,7 @@ import { checkHealth } from './check-health.ts'
 import { loadProduct } from './load-all-parts.ts'
 import { openDrivers, openScrubber } from './open-drivers.ts'
 import { openModels } from './open-models.ts'
-import { createWebhookCheck, openRuntimeFeatures } from './open-runtime-features.ts'
+import { openRuntimeFeatures } from './open-runtime-features.ts'
 import { openRunServices } from './run-services.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 
@@ -65,21 +64,17 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const feed = await openFeed({ sql: database, hints, clock, log })
   closers.add(() => feed.close())
   await ensureBusiness(database, 'default')
-  const layer = await openModels(config, options, drivers)
+  const layer = await openModels(config, options, drivers, (caller) => features.findReachedBudget(caller))
   const models = layer.for({ business_id: 'default', user_id: null, run_id: null })
-  const checkWebhookAddress = createWebhookCheck((ref) => features.find(ref))
   const features = await openRuntimeFeatures({
     ...drivers,
     sources,
     config,
-    masterKeys: layer.masterKeys,
-    graph: () => graph,
+    layer,
     models,
-    modelGateway: layer.service,
-    registry: layer.registry,
-    checkBudgets: (spender) => layer.budgets.check(spender),
-    checkWebhookAddress,
+    graph: () => graph,
     runsOf: (businessId) => of(businessId),
+    jobsOf: (businessId) => jobsOf(businessId),
   })
   for (const counter of await features.loadCounters()) metrics.addCounter(counter)
   const retention = await features.loadRetention()
@@ -99,9 +94,9 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const { of, jobsOf, countRequest } = createBusinessApis(config, {
     ...ofRuns,
     models,
-    budgets: layer.budgets,
+    checkBudgets: features.checkBudgets,
     memory,
-    checkWebhookAddress,
+    checkWebhookAddress: features.checkWebhookAddress,
     unrepeatable: features.find(unrepeatableWorkRef),
     onRunEnded,
   })
@@ -110,15 +105,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     layer,
     features,
     memory,
-    of,
     deleteOfUser: retention.deleteOfUser,
-  })
-  const intake = createIntake({
-    database: workerDatabase,
-    clock,
-    log,
-    queueSecrets: config.queueSecrets,
-    of: jobsOf,
   })
   const startMemoryWork = (): void => {
     if (options.memory === 'off') return
@@ -129,7 +116,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     of,
     graph,
     models,
-    intake,
     authenticate: (token) => admin.tokens.authenticate(token),
     authenticateOperator: (token) => admin.operators.authenticate(token),
     countRequest,
@@ -155,7 +141,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         maxRuns,
         retention: config.retention,
         sweeps: retention.sweeps,
-        intake,
         reports: { ...metrics, ended: onRunEnded },
         onRunReleased(run, exit) {
           if (exit === 'no_model') metrics.requeued()

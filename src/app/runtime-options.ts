@@ -1,10 +1,10 @@
 import type { LearningTimes } from '../engine/sessions/user-memory.ts'
 import type { WorkerOptions } from '../engine/worker/worker.ts'
+import type { TracingOptions } from '../features/core.ref.ts'
 import type { Database } from '../infra/database/database.ts'
 import type { Hints } from '../infra/queue/hints.ts'
 import type { Queues } from '../infra/queue/queues.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
-import type { TelemetryOptions } from '../infra/telemetry/telemetry.ts'
 import type { ModelHealthOptions } from '../models/health/model-health.ts'
 import type { RetryPolicy } from '../models/transport/retry-policy.ts'
 import type { OpenServices } from '../project/own-services.ts'
@@ -39,7 +39,7 @@ export type RuntimeOptions = {
   /** @internal */
   modelRetryDelays?: ModelRetryDelays
   /** @internal */
-  traceDelays?: Pick<TelemetryOptions, 'everyMs' | 'timeoutMs'>
+  traceDelays?: Pick<TracingOptions, 'everyMs' | 'timeoutMs'>
   toolFolders?: readonly string[]
   /** @internal */
   loadDataDir?: Uint8Array

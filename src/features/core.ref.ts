@@ -1,6 +1,6 @@
-import type { Spender } from '../accounts/budget-checks.ts'
 import type { Admission } from '../engine/runs/admission.ts'
-import type { BusinessRuns } from '../engine/runs/business-runs.ts'
+import type { BusinessRuns, JobAdmissions } from '../engine/runs/business-runs.ts'
+import type { RunFilter } from '../engine/runs/run-queries.ts'
 import type { SecretAnswers } from '../engine/runs/secret-answers.ts'
 import type { CheckWebhookAddress } from '../engine/runs/webhook-address.ts'
 import type { UnrepeatableWork } from '../engine/sessions/repeated-effects.ts'
@@ -9,23 +9,25 @@ import type { GraphInfo } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { Database } from '../infra/database/database.ts'
 import type { Egress } from '../infra/egress/egress-port.ts'
-import type { Viewed } from '../infra/lib/keep-with-view.ts'
 import type { Hints } from '../infra/queue/hints.ts'
 import type { Queues } from '../infra/queue/queues.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
+import type { Backlog, SpanCounts } from '../infra/telemetry/metrics.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { RegistryView } from '../models/ports/model-ports.ts'
 import type { InProcessModel } from '../models/providers/in-process-model.ts'
 import type { Agents } from '../state/ports/agents.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
-import type { PaymentAgents } from '../state/ports/payment-agents.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { RunEntry, Tracer } from '../state/ports/tracer.ts'
 import type { JobData } from '../state/run-request.ts'
+import type { RunPage } from '../state/run-view.ts'
 import type { Json } from '../state/runtime-state.ts'
 import { defineRef } from './definitions.ts'
+import type { Viewed } from './keep-with-view.ts'
+import type { PaymentAgents } from './payment-agents.ts'
 
 /** The handles of what the core provides to features, and of what the core uses where a feature provides it. */
 
@@ -171,6 +173,26 @@ export const scrubberRef = defineRef<Scrubber>('core.scrubber')
  * ```
  */
 export const modelGatewayRef = defineRef<Pick<ModelGateway, 'ask' | 'list'>>('core.model-gateway')
+/** Who spends. The token of a run is the one that submitted it. */
+export type Spender = {
+  business_id: string
+  user_id: string | null
+  token_id?: string | null
+  run_id?: string | null
+}
+/** What spenders may spend. */
+export type BudgetChecks = {
+  /** A change by an admin counts here at once. */
+  forget(): void
+  /** Counts a run or a call that is about to start. Throws `budget_exhausted`. */
+  check(spender: Spender): Promise<void>
+  /** Which limit on costs the spender of a run has reached by now; null: none. */
+  findReached(spender: Spender): Promise<{ budget_id: string; limit: string } | null>
+}
+/** A feature provides it. Without one, no costs are limited. */
+export const budgetsRef = defineRef<BudgetChecks>('core.budgets')
+/** Enters in the ledger what calls of this process have settled. */
+export const ledgerFlushRef = defineRef<() => Promise<void>>('core.ledger-flush')
 /** Counts what is about to start; throws `budget_exhausted` (detail.retry_after_s). Runs are checked by `submit`. */
 export const budgetCheckRef = defineRef<(spender: Spender) => Promise<void>>('core.budget-check')
 
@@ -188,6 +210,25 @@ export const registryRef = defineRef<Viewed & { refresh(): Promise<void> }>('cor
 
 /** What the registry has now. */
 export const registryViewRef = defineRef<() => RegistryView>('core.registry-view')
+/** Options of `OpenTracing`. */
+export type TracingOptions = {
+  /** The base URL, without `/v1/traces`. */
+  endpoint: string
+  clock: Clock
+  log: Log
+  /** The pause between two batches and the time limit of one; default OTEL_BSP_SCHEDULE_DELAY and OTEL_EXPORTER_OTLP_TIMEOUT. */
+  everyMs?: number | undefined
+  timeoutMs?: number | undefined
+}
+/** `counts` null: nothing is traced. */
+export type Tracing = { tracer: Tracer; counts(): SpanCounts | null; close(): Promise<void> }
+/** Opens tracing to an OTLP endpoint. */
+export type OpenTracing = (options: TracingOptions) => Promise<Tracing>
+/**
+ * A feature provides it, in `tracing.service.ts`. It is found before all other services and then started again with them. Without one, a
+ * process whose settings name a collector does not start.
+ */
+export const tracingRef = defineRef<OpenTracing>('core.tracing')
 /** Of the process. */
 export const tracerRef = defineRef<Tracer>('core.tracer')
 
@@ -229,6 +270,8 @@ export const runSubmissionRef = defineRef<RunSubmission>('core.run-submission')
  * ```
  */
 export const businessRunsRef = defineRef<(businessId: string) => BusinessRuns>('core.business-runs')
+/** How jobs of the public queue become runs of a business. */
+export const jobAdmissionsRef = defineRef<(businessId: string) => JobAdmissions>('core.job-admissions')
 /** The nodes and tools of this process, once its services have started. */
 export const graphRef = defineRef<() => Pick<GraphInfo, 'tool' | 'tools'>>('core.graph')
 /**
@@ -294,6 +337,14 @@ export type RenderPush = (
 /** A feature provides it. Without one, no such message can be sent. */
 export const renderPushRef = defineRef<RenderPush>('core.render-push')
 
+/** The runs of all businesses. A feature provides it. Without one, a list of runs is of one business. */
+export const allRunsRef =
+  defineRef<(filter: RunFilter & { count?: boolean }) => Promise<RunPage>>('core.all-runs')
+/** What waits in the database, for all processes. */
+export const backlogRef = defineRef<() => Promise<Backlog>>('core.backlog')
+
+/** How many jobs of the public queue are refused. A feature provides it. */
+export const rejectedJobsRef = defineRef<() => Promise<number>>('core.rejected-jobs')
 /** How many messages to webhooks were given up. A feature provides it. */
 export const deadWebhooksRef = defineRef<() => Promise<number>>('core.dead-webhooks')
 /** A feature provides it. Without one, requests with addresses for webhooks are refused. */

@@ -7,7 +7,6 @@ import type { Config } from '../infra/config/config.ts'
 import type { ProcessRole } from '../infra/config/role-settings.ts'
 import type { SettingName } from '../infra/config/settings.ts'
 import type { Database } from '../infra/database/database.ts'
-import type { SealedTable } from '../infra/secrets/key-rotation.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { HealthReport } from '../infra/telemetry/health-report.ts'
 import type { Metrics } from '../infra/telemetry/metrics.ts'
@@ -16,7 +15,7 @@ import type { Log } from '../state/ports/log.ts'
 import type { FeatureServices } from '../state/ports/services.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { CommandDefinition } from './command-definition.ts'
-import type { KeysDefinition } from './keys-definition.ts'
+import type { KeysDefinition, SealedTable } from './keys-definition.ts'
 
 /** The contract of features: docs/features.md. A feature is a folder; each of its files defines one thing, by its suffix. */
 

@@ -2,9 +2,12 @@ import type { Config } from '../infra/config/config.ts'
 import type { ProcessRole } from '../infra/config/role-settings.ts'
 import type { SettingName } from '../infra/config/settings.ts'
 import type { Database, ProcessDatabases } from '../infra/database/database.ts'
-import type { SealedTable } from '../infra/secrets/key-rotation.ts'
+import type { SealBinding } from '../infra/secrets/envelope.ts'
 import type { KeyFiles } from '../infra/secrets/master-key-files.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
+
+/** A table with sealed rows. `owner` selects the columns that its binding needs beside the id. */
+export type SealedTable = { name: string; id: string; owner: string; purpose: SealBinding['purpose'] }
 
 /** `*.keys.ts`: private keys that are sealed under a key of their own, which `mason keys rotate --<option>` replaces. */
 export type KeysDefinition = {

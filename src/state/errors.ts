@@ -125,6 +125,10 @@ export class EffectRefusedError extends MasonError {
 export const isMasonError = (error: unknown, ...codes: ErrorCode[]): error is MasonError =>
   error instanceof MasonError && (codes.length === 0 || codes.includes(error.code))
 
+/** A refusal by a budget that ends so soon that a job or a schedule waits for it. */
+export const passesSoon = (error: unknown): boolean =>
+  isMasonError(error, 'budget_exhausted') && (error.detail as { retry_after_s: number }).retry_after_s <= 60
+
 /** The message of anything thrown. */
 export const toErrorMessage = (error: unknown): string =>
   error instanceof Error ? error.message : String(error)

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { processText } from '../../examples/ap2/messages.ts'
 import type { AgentName } from '../../examples/buy-demo/agents.ts'
-import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
+import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import demo from '../features/payments/demo-messages.json' with { type: 'json' }
 import { createParty } from '../support/mandate-parties.ts'
 import {

@@ -4,12 +4,12 @@ import { flattenedVerify } from 'jose'
 import { describe, expect, onTestFinished } from 'vitest'
 import { agentCardsRef } from '../../src/features/a2a/a2a.ref.ts'
 import { signNextCard } from '../../src/features/a2a/server/card-signatures.ts'
+import { toCanonicalJson } from '../../src/features/canonical-json.ts'
 import { createCardSigner } from '../../src/features/payments/executor/card-signer.ts'
 import { openPaymentKeys } from '../../src/features/payments/keys/payment-keys.ts'
 import { webhooksRef } from '../../src/features/webhooks/webhooks.ref.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
-import { toCanonicalJson } from '../../src/state/text/canonical-json.ts'
 import { openPeer, openPeer03, type Peer } from '../support/a2a-peers.ts'
 import { unique } from '../support/backend.ts'
 import type { TestServer } from '../support/http.ts'
@@ -728,7 +728,7 @@ describe('the agent card', () => {
       const { kid } = JSON.parse(Buffer.from(signatures[0].protected, 'base64url').toString())
       await flattenedVerify({ ...signatures[0], payload }, findKey(kid))
     }
-    // what is no card of this server is not signed, whoever asks for it
+    // what is no card of this server is not signed, whichever caller asks for it
     const mandate = {
       '1.0': '{"vct":"mandate.payment.1"}',
       '0.3': JSON.stringify({ ...card, supportedInterfaces: [{ url: 'https://x' }] }),

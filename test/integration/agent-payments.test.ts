@@ -2,8 +2,8 @@
 
 import { describe, expect } from 'vitest'
 import type { ConsentRequest } from '../../src/features/payments/consent/content.ts'
+import { ap2Keys, ap2Texts } from '../../src/features/ap2-wire.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { ap2Keys, ap2Texts } from '../../src/state/ap2-wire.ts'
 import type { Answer } from '../support/agent-servers.ts'
 import { type Shop, startShop } from '../support/agent-shops.ts'
 import { unique } from '../support/backend.ts'

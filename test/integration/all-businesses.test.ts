@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { listAllRuns, toReadOnly } from '../../src/engine/runs/all-runs.ts'
+import { listAllRuns, toReadOnly } from '../../src/features/overview/all-runs.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import type { RunPage } from '../../src/state/run-view.ts'
 import { unique } from '../support/backend.ts'

@@ -5,7 +5,7 @@ import { describe, expect } from 'vitest'
 import type { RunClaim } from '../../src/engine/runs/claim.ts'
 import { createRetryingSql, startLeaseRenewal } from '../../src/engine/runs/leases.ts'
 import { handBackRun } from '../../src/engine/runs/release.ts'
-import { appendAction, createRunLog } from '../../src/engine/runs/run-log.ts'
+import { createRunLog } from '../../src/engine/runs/run-log.ts'
 import { readActionRows } from '../../src/engine/runs/run-queries.ts'
 import { createLiveRun, type LiveRun } from '../../src/graph/live-run.ts'
 import type { Database, TransactionalSql } from '../../src/infra/database/database.ts'
@@ -15,7 +15,17 @@ import { foldActions } from '../../src/state/fold.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { emptyState } from '../../src/state/runtime-state.ts'
 import { test } from '../support/integration-test.ts'
-import { codeOf, count, endLease, entry, mustClaim, rowOf, submitTo, unavailable } from '../support/runs.ts'
+import {
+  appendAction,
+  codeOf,
+  count,
+  endLease,
+  entry,
+  mustClaim,
+  rowOf,
+  submitTo,
+  unavailable,
+} from '../support/runs.ts'
 import { isSaidByServers } from '../support/tier.ts'
 
 const start = async (database: Database): Promise<RunClaim> => {

@@ -1,9 +1,12 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
-import { createBudgetChecks } from '../../src/accounts/budget-checks.ts'
-import { budgetSchemas } from '../../src/accounts/budget-schemas.ts'
 import type { Runtime } from '../../src/app/api.ts'
+import { createBudgetChecks } from '../../src/features/budgets/budget-checks.ts'
+import { budgetSchemas } from '../../src/features/budgets/budget-schemas.ts'
+import { createBudgets } from '../../src/features/budgets/budgets.ts'
+import { budgetsRef } from '../../src/features/core.ref.ts'
+import { intakeRef } from '../../src/features/intake/intake.ref.ts'
 import { fireSchedules } from '../../src/features/schedules/schedule-firing.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
@@ -200,7 +203,7 @@ describe('a budget on costs', () => {
     expect([(await retry()).status, (await retry()).body.code]).toEqual([429, 'budget_exhausted'])
 
     const job = { id: unique('job'), data: { ...run, business_id, delay_ms: 3_600_000 } }
-    const admit = () => deliver(runtime.intake, database, job.id, job.data)
+    const admit = () => deliver(runtime.features.get(intakeRef).jobs, database, job.id, job.data)
     const reason = expect.stringContaining(`PATCH /admin/v1/budgets/${id}`)
     expect(await admit()).toEqual({ errors: [{ pointer: '', detail: reason }] })
     const { body } = await admin('GET', '/rejected-jobs')
@@ -249,7 +252,10 @@ test('a budget on runs and calls a minute counts those of all tokens, and opens 
 test('processes share a budget, and none reads the ledger for it', async () => {
   const business_id = unique('firm')
   const { token } = await addToken(business_id)
-  await runtime.admin.budgets.create({}, budgetSchemas.input.parse({ business_id, daily_cost: 0.02 }))
+  await createBudgets(database, runtime.features.get(budgetsRef).forget).create(
+    {},
+    budgetSchemas.input.parse({ business_id, daily_cost: 0.02 }),
+  )
   const elsewhere = createBudgetChecks(database, systemClock, async () => undefined)
   const spender = { business_id, user_id: null }
   expect(await codeOf(elsewhere.check(spender))).toBe('no error')
@@ -280,7 +286,10 @@ test('processes share a budget, and none reads the ledger for it', async () => {
 
 test('a change of budgets refuses no run whose budgets are being read, and what was read before it is not kept', async () => {
   const business_id = unique('firm')
-  await runtime.admin.budgets.create({}, budgetSchemas.input.parse({ business_id, daily_cost: 1 }))
+  await createBudgets(database, runtime.features.get(budgetsRef).forget).create(
+    {},
+    budgetSchemas.input.parse({ business_id, daily_cost: 1 }),
+  )
   let reads = 0
   const changing: Database = {
     ...database,

@@ -6,11 +6,10 @@ import { createUserProfiles } from '../../src/accounts/users.ts'
 import { createBacklogReader } from '../../src/engine/runs/backlog.ts'
 import { type ClaimOrder, claimNextRun, type RunClaim } from '../../src/engine/runs/claim.ts'
 import { handBackRun } from '../../src/engine/runs/release.ts'
-import { appendAction } from '../../src/engine/runs/run-log.ts'
 import { cancelRun } from '../../src/engine/runs/settlement.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { test } from '../support/integration-test.ts'
-import { claim, codeOf, endLease, entry, mustClaim, rowOf, submitTo } from '../support/runs.ts'
+import { appendAction, claim, codeOf, endLease, entry, mustClaim, rowOf, submitTo } from '../support/runs.ts'
 import { isSaidByServers } from '../support/tier.ts'
 
 test.afterEach(async ({ database }) => {

@@ -4,14 +4,14 @@
 import { describe, expect } from 'vitest'
 import { performEffect } from '../../src/engine/runs/effects.ts'
 import { createLeaseLostError } from '../../src/engine/runs/leases.ts'
-import { appendAction, createRunLog } from '../../src/engine/runs/run-log.ts'
+import { createRunLog } from '../../src/engine/runs/run-log.ts'
 import { createUnknownEffects } from '../../src/engine/runs/unknown-effects.ts'
 import { startWaits } from '../../src/engine/runs/waits.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { EffectRefusedError } from '../../src/state/errors.ts'
 import type { EffectRequest, EffectResult } from '../../src/state/ports/effects.ts'
 import { test } from '../support/integration-test.ts'
-import { codeOf, count, endLease, entry, mustClaim, submitTo } from '../support/runs.ts'
+import { appendAction, codeOf, count, endLease, entry, mustClaim, submitTo } from '../support/runs.ts'
 
 const call = { plan_seq: 3, index: 0 }
 const never = new AbortController().signal

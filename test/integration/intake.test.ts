@@ -3,6 +3,7 @@
 import { Queue, QueueEvents } from 'bullmq'
 import { describe, expect } from 'vitest'
 import { createRetentionSweep } from '../../src/engine/sessions/retention-sweep.ts'
+import { intakeRef } from '../../src/features/intake/intake.ref.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { newRunId } from '../../src/infra/lib/ids.ts'
 import type { Queues } from '../../src/infra/queue/queues.ts'
@@ -30,7 +31,8 @@ test.beforeAll(({ backend: b, database: d, runtime: r }) => {
 
 /** Puts a job on the public queue as any BullMQ client would; where there is none, admits it as the leader of one does. */
 const send = async (id: string, data: unknown, name = 'run'): Promise<void> => {
-  if (backend.config.redisUrl === null) return void (await deliver(runtime.intake, database, id, data, name))
+  if (backend.config.redisUrl === null)
+    return void (await deliver(runtime.features.get(intakeRef).jobs, database, id, data, name))
   const queue = new Queue('mason-runs', {
     connection: { url: backend.config.redisUrl },
     prefix: backend.config.queuePrefix,
@@ -266,7 +268,7 @@ describe('a job that cannot be admitted', () => {
     await runtime.of(known).submit({ ...good, delay_ms: 60_000 })
     const [a, b] = [unique('bad'), unique('bad')]
     await send(a, { business_id: known })
-    await send(b, { business_id: unique('nobody') })
+    await send(b, { business_id: unique('stranger') })
     expect((await rejected(a)).tenant).toBe(known)
     expect((await rejected(b)).tenant).toBeNull()
   })
@@ -282,7 +284,7 @@ describe('a job that cannot be admitted', () => {
 
 describe('the id of a run that its producer chooses', () => {
   const taken = { errors: [{ pointer: '/run_id', detail: expect.stringMatching(/^is taken; make/) }] }
-  const take = (id: string, data: object) => deliver(runtime.intake, database, id, data)
+  const take = (id: string, data: object) => deliver(runtime.features.get(intakeRef).jobs, database, id, data)
 
   test('is the id of that run, also when the job comes again, before and after its key has expired', async () => {
     const [business, id, run_id] = [unique('b'), unique('job'), newRunId()]

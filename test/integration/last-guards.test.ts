@@ -12,7 +12,7 @@ import {
   parkRun,
   requeueRun,
 } from '../../src/engine/runs/release.ts'
-import { appendAction, createRunLog } from '../../src/engine/runs/run-log.ts'
+import { createRunLog } from '../../src/engine/runs/run-log.ts'
 import { settleRun } from '../../src/engine/runs/settlement.ts'
 import { createLiveRun } from '../../src/graph/live-run.ts'
 import type { Database } from '../../src/infra/database/database.ts'
@@ -29,6 +29,7 @@ import { startFakeModel } from '../support/fake-model/fake-model.ts'
 import { test } from '../support/integration-test.ts'
 import {
   admitRun,
+  appendAction,
   claim,
   codeOf,
   count,

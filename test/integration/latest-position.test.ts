@@ -1,13 +1,12 @@
 import { expect } from 'vitest'
 import { createLatestPositions } from '../../src/engine/runs/latest-positions.ts'
-import { appendAction } from '../../src/engine/runs/run-log.ts'
 import { readActionRows } from '../../src/engine/runs/run-queries.ts'
 import { deleteSession } from '../../src/features/user-memory/store/delete-session.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { foldActions } from '../../src/state/fold.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { test } from '../support/integration-test.ts'
-import { entry, mustClaim, submitTo } from '../support/runs.ts'
+import { appendAction, entry, mustClaim, submitTo } from '../support/runs.ts'
 
 /** A turn of some actions, begun and ended. */
 const turn = async (database: Database, session: string, actions: number): Promise<number> => {

@@ -2,7 +2,6 @@ import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
 import type { RunClaim } from '../../src/engine/runs/claim.ts'
 import { startLeaseRenewal } from '../../src/engine/runs/leases.ts'
-import { appendAction } from '../../src/engine/runs/run-log.ts'
 import { cancelRun } from '../../src/engine/runs/settlement.ts'
 import { deleteSession } from '../../src/features/user-memory/store/delete-session.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
@@ -10,7 +9,17 @@ import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import type { Log } from '../../src/state/ports/log.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { test } from '../support/integration-test.ts'
-import { claim, codeOf, count, endLease, entry, mustClaim, submitTo, until } from '../support/runs.ts'
+import {
+  appendAction,
+  claim,
+  codeOf,
+  count,
+  endLease,
+  entry,
+  mustClaim,
+  submitTo,
+  until,
+} from '../support/runs.ts'
 
 /** Time passes for the worker when a test says so, and not for the database: no machine is too slow for a lease. */
 

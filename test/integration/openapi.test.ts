@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { generate, HttpClient } from 'openapi-typescript-codegen'
 import { expect, onTestFinished } from 'vitest'
+import { intakeRef } from '../../src/features/intake/intake.ref.ts'
 import { askConsent } from '../../src/features/payments/consent/consents.ts'
 import { startAgentServer } from '../support/agent-servers.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
@@ -73,7 +74,8 @@ test('every example of the OpenAPI document is a request that the server takes, 
   const own = await addVendor(runtime, unique('own'), vendor.baseUrl, { keys: ['own'], models: [] })
   await Promise.all(studios)
   const ownVendor = { vendor_id: own.vendor ?? '' }
-  const admitJob = (data: object) => deliver(runtime.intake, database, unique('job'), data)
+  const admitJob = (data: object) =>
+    deliver(runtime.features.get(intakeRef).jobs, database, unique('job'), data)
   const listRejected = async (): Promise<Made[]> =>
     (await server.call('GET', '/admin/v1/rejected-jobs', { token: adminToken })).body.data
 

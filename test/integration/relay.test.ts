@@ -5,7 +5,6 @@ import { afterEach, describe, expect, onTestFinished, vi } from 'vitest'
 import { openFeed } from '../../src/engine/events/feed.ts'
 import { reconcileRuns, relayWakeUps } from '../../src/engine/runs/relay.ts'
 import { failPoisonedRun, handBackRun } from '../../src/engine/runs/release.ts'
-import { appendAction } from '../../src/engine/runs/run-log.ts'
 import { createWorker } from '../../src/engine/worker/worker.ts'
 import type { Graph } from '../../src/graph/build.ts'
 import { noScenarios } from '../../src/graph/scenario-defaults.ts'
@@ -26,6 +25,7 @@ import { checkInvariants } from '../support/invariants.ts'
 import { noOpModels } from '../support/no-op-models.ts'
 import { callTool, graphWith } from '../support/parts.ts'
 import {
+  appendAction,
   claim,
   count,
   endLease,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
-import { rewrapRows } from '../../src/infra/secrets/key-rotation.ts'
+import { rewrapRows } from '../../src/app/cli/key-rotation.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
 import { baseConfig } from '../support/backend.ts'
 import { askOf } from '../support/http-call.ts'

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect } from 'vitest'
+import { coreSealedTables, rewrapRows } from '../../src/app/cli/key-rotation.ts'
 import { featureSources } from '../../src/app/features.generated.ts'
 import { loadFeatures } from '../../src/features/load-features.ts'
 import type { Database } from '../../src/infra/database/database.ts'
@@ -12,7 +13,6 @@ import {
   type SealedText,
   sealText,
 } from '../../src/infra/secrets/envelope.ts'
-import { coreSealedTables, rewrapRows } from '../../src/infra/secrets/key-rotation.ts'
 import { createMasterKeys, type MasterKeys } from '../../src/infra/secrets/master-keys.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { test } from '../support/integration-test.ts'

@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { ensureBusiness } from '../../src/accounts/businesses.ts'
 import { createRetentionSweep } from '../../src/engine/sessions/retention-sweep.ts'
+import intakeRetention from '../../src/features/intake/intake.retention.ts'
 import {
   holdSessionBlobs,
   holdStoredBlobs,
@@ -163,7 +164,7 @@ test('the sweep deletes old rejected queue jobs', async ({ database }) => {
     `INSERT INTO rejected_jobs (job_id, data, faults, received_at) VALUES ('old', '{}', '[]', clock_timestamp() - interval '31 days'),
        ('new', '{}', '[]', clock_timestamp() - interval '29 days')`,
   )
-  await createRetentionSweep(database, keep)()
+  await createRetentionSweep(database, keep, [intakeRetention.sweep ?? (async () => {})])()
   const { rows } = await database.query<{ job_id: string }>('SELECT job_id FROM rejected_jobs')
   expect(rows.map(({ job_id }) => job_id)).toEqual(['new'])
 })

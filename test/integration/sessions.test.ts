@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import type { BusinessApi } from '../../src/app/api.ts'
-import { appendAction, createRunLog } from '../../src/engine/runs/run-log.ts'
+import { createRunLog } from '../../src/engine/runs/run-log.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { sha256 } from '../../src/infra/lib/ids.ts'
 import type { Page } from '../../src/state/run-view.ts'
@@ -8,7 +8,7 @@ import { unique } from '../support/backend.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import { runtimeTest as test } from '../support/integration-test.ts'
 import { checkInvariants } from '../support/invariants.ts'
-import { codeOf, count, entry, readContent, until } from '../support/runs.ts'
+import { appendAction, codeOf, count, entry, readContent, until } from '../support/runs.ts'
 import { deadline, eventsOf, nodesOf, type TestRuntime } from '../support/test-runtime.ts'
 
 let model: FakeModel
@@ -251,7 +251,7 @@ describe('a fork', () => {
       usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
     })
     await database.query(
-      `WITH s AS (INSERT INTO sessions (tenant, session_id, user_id, turns, summary, summary_turn) VALUES ('default', $1, 'u', 1, 'told', 1)),
+      `WITH s AS (INSERT INTO sessions (tenant, session_id, user_id, turns, summary, summary_turn) VALUES ('default', $1, 'u', 1, 'known', 1)),
          r AS (INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at, first_seq, next_seq)
            VALUES ('default', $2, $1, 1, 'completed', clock_timestamp(), 1, 3)),
          q AS (INSERT INTO run_requests (tenant, run_id, user_id, request, metadata) VALUES ('default', $2, 'u', '{"prompt":"hi"}', '{}'))
@@ -267,7 +267,7 @@ describe('a fork', () => {
       )
       return rows[0]
     }
-    expect(await summaryAt(2)).toEqual({ summary: 'told', summary_turn: 1 })
+    expect(await summaryAt(2)).toEqual({ summary: 'known', summary_turn: 1 })
     expect(await summaryAt(1)).toEqual({ summary: '', summary_turn: 0 })
   })
 

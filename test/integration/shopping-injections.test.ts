@@ -1,7 +1,7 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
-import { ap2Keys } from '../../src/state/ap2-wire.ts'
+import { ap2Keys } from '../../src/features/ap2-wire.ts'
 import type { AgentServer, Answer } from '../support/agent-servers.ts'
 import { startShop } from '../support/agent-shops.ts'
 import { unique } from '../support/backend.ts'

@@ -2,20 +2,26 @@
 
 import { Queue } from 'bullmq'
 import { describe, expect, onTestFinished } from 'vitest'
-import type { Intake } from '../../src/engine/runs/intake-batches.ts'
-import { LeaseLostError } from '../../src/engine/runs/intake-lease.ts'
-import { startIntakeLeader } from '../../src/engine/worker/intake-leader.ts'
+import type { Intake } from '../../src/features/intake/intake-batches.ts'
+import { LeaseLostError } from '../../src/features/intake/intake-lease.ts'
+import type { IntakeQueue } from '../../src/features/intake/intake-queue.ts'
 import { deleteSession } from '../../src/features/user-memory/store/delete-session.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
-import type { IntakeQueue } from '../../src/infra/queue/intake-queue.ts'
 import { signJob } from '../../src/infra/queue/signed-jobs.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { JobData } from '../../src/state/run-request.ts'
 import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
-import { asLeader, createFakeQueue, deliverAll, openTestIntake, readEpoch } from '../support/intake.ts'
+import {
+  asLeader,
+  createFakeQueue,
+  deliverAll,
+  openTestIntake,
+  readEpoch,
+  startIntakeLeader,
+} from '../support/intake.ts'
 import { runtimeTest, test } from '../support/integration-test.ts'
 import { count, unavailable, until } from '../support/runs.ts'
 

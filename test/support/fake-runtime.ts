@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import type { BusinessApi, Runtime } from '../../src/app/api.ts'
+import type { AuditEntry } from '../../src/app/audited-database.ts'
 import { featureSources } from '../../src/app/features.generated.ts'
 import { budgetCheckRef, businessRunsRef, graphRef, modelGatewayRef } from '../../src/features/core.ref.ts'
 import { addFeatureRoutes } from '../../src/features/load-features.ts'
-import type { AuditEntry } from '../../src/infra/database/audited-database.ts'
 import type { HealthReport } from '../../src/infra/telemetry/health-report.ts'
 import { createMetrics } from '../../src/infra/telemetry/metrics.ts'
 import type { ModelGateway } from '../../src/models/ports/call-ports.ts'
@@ -303,7 +303,6 @@ export const createFakeRuntime = (): FakeRuntime => {
       failIf('authenticate')
       return fake.tokens.get(token) ?? null
     },
-    intake: {} as unknown as Runtime['intake'],
     countRequest: async () => undefined,
     startPayments: async () => {},
     async health() {

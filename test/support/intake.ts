@@ -1,17 +1,16 @@
 import { ensureBusiness } from '../../src/accounts/businesses.ts'
-import {
-  createIntake,
-  type Intake,
-  type JobAdmissions,
-  type JobResult,
-} from '../../src/engine/runs/intake-batches.ts'
-import { acquireIntake, LeaseLostError } from '../../src/engine/runs/intake-lease.ts'
+import type { JobAdmissions } from '../../src/engine/runs/business-runs.ts'
+import { createIntake, type Intake, type JobResult } from '../../src/features/intake/intake-batches.ts'
+import { createIntakeLeader } from '../../src/features/intake/intake-leader.ts'
+import { acquireIntake, LeaseLostError } from '../../src/features/intake/intake-lease.ts'
+import { type IntakeQueue, openIntakeQueue } from '../../src/features/intake/intake-queue.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
+import { repeatWork } from '../../src/infra/lib/repeat-work.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
-import type { IntakeQueue } from '../../src/infra/queue/intake-queue.ts'
 import type { JobOutcome } from '../../src/infra/queue/job-outcome.ts'
 import type { IntakeJob } from '../../src/infra/queue/jobs.ts'
+import type { Queues } from '../../src/infra/queue/queues.ts'
 import type { Clock } from '../../src/state/ports/clock.ts'
 import { until } from './runs.ts'
 
@@ -56,6 +55,21 @@ export const asLeader = async <T>(database: Database, work: (epoch: number) => P
     } catch (error) {
       if (!(error instanceof LeaseLostError)) throw error
     }
+}
+
+/** Leads the intake as the loop of a worker does. */
+export const startIntakeLeader = (
+  options: Parameters<typeof createIntakeLeader>[0],
+): { stop(): Promise<void> } => {
+  const leader = createIntakeLeader(options)
+  const loop = repeatWork(() => leader.lead(), 500, options.clock, options.log, 'leading the intake')
+  return { stop: () => leader.stop(loop.stop()) }
+}
+
+/** The intake queue of these queues, which are on Redis. */
+export const openIntakeOf = ({ driver }: Queues, mayTake = () => true): IntakeQueue => {
+  if (!driver) throw new Error('a queue on Redis has an intake')
+  return openIntakeQueue(driver, silentLog, mayTake)
 }
 
 /** Admits jobs as the leader does. */

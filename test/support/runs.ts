@@ -8,7 +8,9 @@ import {
   type IdempotencyKey,
   toAdmissionRequest,
 } from '../../src/engine/runs/admission.ts'
-import { claimNextRun, type RunClaim } from '../../src/engine/runs/claim.ts'
+import { type FinalEntry, toAppendRow } from '../../src/engine/runs/append-statements.ts'
+import { claimNextRun, type RunClaim, type RunFence } from '../../src/engine/runs/claim.ts'
+import { appendAlone } from '../../src/engine/runs/run-log.ts'
 import type { BlobContent } from '../../src/files/blobs/blob-content.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { newAttemptId } from '../../src/infra/lib/ids.ts'
@@ -63,6 +65,10 @@ export const admitRun = (
   request: JobData,
   key?: IdempotencyKey,
 ): Promise<Admission> => admitCandidate(database, business, toAdmissionRequest(request, key))
+
+/** Commits one action, or with a `FinalEntry` the last one and the end of its run. */
+export const appendAction = (sql: Sql, fence: RunFence, entry: LogEntry | FinalEntry): Promise<void> =>
+  appendAlone(sql, toAppendRow(fence, entry))
 
 export const submitTo = async (
   database: Database,

@@ -16,7 +16,7 @@ import {
   createOpenMandates,
   signOpenMandates,
 } from '../../src/features/payments/mandates/v2/open-mandates.ts'
-import { ap2Keys as keys, ap2Texts as texts } from '../../src/state/ap2-wire.ts'
+import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import { openPeer, openPeer03, type Peer, type PeerTask } from './a2a-peers.ts'
 import { createParty } from './mandate-parties.ts'
 import { scriptFlags } from './script-flags.ts'

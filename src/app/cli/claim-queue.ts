@@ -2,11 +2,11 @@ import { type Environment, readConfig } from '../../infra/config/config.ts'
 import { ensureDatabaseId } from '../../infra/database/database-id.ts'
 import { openDatabase } from '../../infra/database/open-database.ts'
 import { takeOverQueue } from '../../infra/queue/queue-owner.ts'
-import { withRedis } from '../../infra/queue/redis-command.ts'
 import { MasonError } from '../../state/errors.ts'
 import { describeDatabase, describeQueue } from './banner.ts'
 import { exitCodes } from './errors.ts'
 import { createLog } from './log.ts'
+import { withRedis } from './redis-command.ts'
 
 /** `mason queue claim`: the queue prefix belongs to the database of the settings from now on. Returns the exit code. */
 export const claimQueue = async (env: Environment): Promise<number> => {

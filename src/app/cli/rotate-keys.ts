@@ -1,4 +1,4 @@
-import type { KeysDefinition } from '../../features/keys-definition.ts'
+import type { KeysDefinition, SealedTable } from '../../features/keys-definition.ts'
 import { loadFeatures, loadKind } from '../../features/load-features.ts'
 import { type Config, type Environment, inspectConfig, readConfig } from '../../infra/config/config.ts'
 import { masterKeyCommand } from '../../infra/config/settings.ts'
@@ -6,29 +6,20 @@ import type { Database } from '../../infra/database/database.ts'
 import type { AppliedMigration, Migration } from '../../infra/database/migration.ts'
 import { findRemovedFeatures } from '../../infra/database/migrations.ts'
 import { openDatabases } from '../../infra/database/open-database.ts'
-import {
-  coreSealedTables,
-  type KeyRotation,
-  rewrapRows,
-  type SealedTable,
-} from '../../infra/secrets/key-rotation.ts'
-import {
-  beginKeyRotation,
-  endKeyRotation,
-  openMasterKeys,
-  syncDatabaseFiles,
-} from '../../infra/secrets/master-key-files.ts'
+import { openMasterKeys } from '../../infra/secrets/master-key-files.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
-import { addSettingSecrets } from '../../infra/secrets/setting-secrets.ts'
 import { MasonError } from '../../state/errors.ts'
 import { featureSources } from '../features.generated.ts'
 import { loadFeatureSources, readFeatureMigrations } from '../load-feature-sources.ts'
+import { addSettingSecrets } from '../setting-secrets.ts'
 import { describeDatabase } from './banner.ts'
 import { resolveCommandName } from './command-name.ts'
 import { exitCodes } from './errors.ts'
 import { listenForInterrupt } from './interrupts.ts'
+import { coreSealedTables, type KeyRotation, rewrapRows } from './key-rotation.ts'
 import { createLog } from './log.ts'
+import { beginKeyRotation, endKeyRotation, syncDatabaseFiles } from './rotated-key-files.ts'
 import { formatPlural } from './terminal.ts'
 
 /** The options of `mason keys rotate`: those of features, by their names. */

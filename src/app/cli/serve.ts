@@ -5,17 +5,17 @@ import { type Config, type Environment, readConfig } from '../../infra/config/co
 import { announceServer } from '../../infra/database/folder-lock.ts'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
 import { watchEventLoop } from '../../infra/lib/watchdog.ts'
-import { addAdminToken, type ConfigWithAdminToken } from '../../infra/secrets/admin-token.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
-import { listWeakSecrets } from '../../infra/secrets/weak-secrets.ts'
 import type { Project } from '../../project/load-project.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Runtime } from '../api.ts'
+import { addAdminToken, type ConfigWithAdminToken } from './admin-token.ts'
 import { describeDatabase, describeModel, describeQueue, formatBanner } from './banner.ts'
 import { exitCodes } from './errors.ts'
 import { waitForStopSignal } from './interrupts.ts'
 import { createLog } from './log.ts'
 import { openTerminal } from './terminal.ts'
+import { listWeakSecrets } from './weak-secrets.ts'
 
 /** The processes that run until they are stopped: the server, the worker and the memory worker. */
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import type { Config } from '../../infra/config/config.ts'
 import { defaultBodyMemoryMb } from '../../infra/config/settings.ts'
 import { toPackagePath } from '../../infra/lib/package-path.ts'
 import type { App } from '../../routes/route.ts'
@@ -8,7 +9,6 @@ import { accountsRoutes } from './admin/accounts.routes.ts'
 import { auditRoutes } from './admin/audit.routes.ts'
 import { operationsRoutes } from './admin/operations.routes.ts'
 import { registryRoutes } from './admin/registry.routes.ts'
-import { rejectedJobsRoutes } from './admin/rejected-jobs.routes.ts'
 import { scenariosRoutes } from './admin/scenarios.routes.ts'
 import { vendorsRoutes } from './admin/vendors.routes.ts'
 import { consolePageRoutes } from './console/page.routes.ts'
@@ -47,22 +47,14 @@ const defaultBodyMemory: BodyMemory = {
 }
 
 /** What a server needs: the runtime it serves, and how it authenticates, logs and closes. */
-export type AppOptions = {
+export type AppOptions = Partial<Config['access']> & {
   runtime: Runtime
   /** `off` makes every caller the business `default`, and only localhost may call. */
-  auth: 'required' | 'off'
+  auth: Config['auth']
   /** Acts for any business; without it there is no such token. */
   adminToken?: string | null
-  /** Origins whose pages may call; `*` for all. */
-  corsOrigins?: readonly string[]
-  /** `admin`: with the admin token only; `off`: not there. */
-  metrics?: 'open' | 'admin' | 'off'
-  docs?: 'open' | 'off'
-  console?: 'open' | 'off'
   /** Where the console is built; absent: in this package. */
   consoleFolder?: string
-  /** Addresses and networks whose X-Forwarded-For says where a request comes from. */
-  trustedProxies?: readonly string[]
   /** Gets one line per request, and internal errors; never bodies or tokens. */
   logger?: FastifyBaseLogger
   /** Between two comments on a stream of events. */
@@ -118,7 +110,6 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   memoriesRoutes(app)
   accountsRoutes(app, server)
   auditRoutes(app, server)
-  rejectedJobsRoutes(app, server)
   operationsRoutes(app, server)
   vendorsRoutes(app, server)
   registryRoutes(app, server)

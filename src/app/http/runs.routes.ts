@@ -88,10 +88,7 @@ export const runsRoutes = (app: App, { open, runtime }: ServerContext): void => 
       responses: describeAdmission('The run is accepted'),
       problems: submitProblems,
     }),
-    handler: async (request, reply) => {
-      const { run, replayed } = await submitRequest(request, reply)
-      return reply.code(replayed ? 200 : 202).send(run)
-    },
+    handler: async (request, reply) => (await submitRequest(request, reply)).run,
   })
 
   app.post('/v1/runs/wait', {
@@ -134,7 +131,9 @@ export const runsRoutes = (app: App, { open, runtime }: ServerContext): void => 
       await request.checkAgain?.().catch((error: unknown) => {
         if (isMasonError(error, 'unauthorized', 'forbidden')) throw error
       })
-      return ended ?? reply.code(202).send((await request.business.run(run.id)) ?? throwNoSuchRun(run.id))
+      return reply
+        .code(ended ? 200 : 202)
+        .send(ended ?? (await request.business.run(run.id)) ?? throwNoSuchRun(run.id))
     },
   })
 
@@ -178,12 +177,9 @@ export const runsRoutes = (app: App, { open, runtime }: ServerContext): void => 
       problems: ['run_not_failed', 'idempotency_conflict', 'budget_exhausted'],
     }),
     handler: async (request, reply) => {
-      const key = request.headers['idempotency-key']
-      const { run, replayed } = answerSubmission(
-        reply,
-        await request.business.retry(request.params.id, key, toEntry(request, reply)),
-      )
-      return reply.code(replayed ? 200 : 202).send(run)
+      const { business, params, headers } = request
+      const key = headers['idempotency-key']
+      return answerSubmission(reply, await business.retry(params.id, key, toEntry(request, reply))).run
     },
   })
 
@@ -202,13 +198,10 @@ export const runsRoutes = (app: App, { open, runtime }: ServerContext): void => 
       problems: ['in_use', 'has_effects', 'has_payments', 'idempotency_conflict', 'budget_exhausted'],
     }),
     handler: async (request, reply) => {
-      const { params, body, headers } = request
+      const { business, params, body, headers } = request
       const key = headers['idempotency-key']
-      const { run, replayed } = answerSubmission(
-        reply,
-        await request.business.rerun(params.id, body, key, toEntry(request, reply)),
-      )
-      return reply.code(replayed ? 200 : 202).send(run)
+      const submitted = await business.rerun(params.id, body, key, toEntry(request, reply))
+      return answerSubmission(reply, submitted).run
     },
   })
 
@@ -291,6 +284,7 @@ export const toEntry = (
 type Submission = Awaited<ReturnType<BusinessApi['submit']>>
 
 const answerSubmission = (reply: FastifyReply, submitted: Submission): Submission => {
+  reply.code(submitted.replayed ? 200 : 202)
   reply.header('location', `/v1/runs/${encodeURIComponent(submitted.run.id)}`)
   if (submitted.replayed) reply.header('idempotent-replayed', 'true')
   return submitted

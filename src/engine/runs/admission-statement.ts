@@ -1,4 +1,3 @@
-import { toLeaseSql } from './intake-lease.ts'
 import { maxSessionQueue } from './queue-caps.ts'
 
 /** The parts of a statement that admits: `leads` is the condition under which it does, `behind` marks rows that must wait for others of their session. */
@@ -10,7 +9,11 @@ type AdmitParts = { leads?: string; fence?: string; behind?: string }
  * that two of these statements never deadlock. Queued runs of a session are counted only once it has had so many turns, and along
  * its turns: never over all queued runs of the business.
  */
-const toAdmitStatement = ({ leads = 'true', fence = '', behind = 'false' }: AdmitParts = {}): string => `
+export const toAdmitStatement = ({
+  leads = 'true',
+  fence = '',
+  behind = 'false',
+}: AdmitParts = {}): string => `
   WITH ${fence} candidate AS MATERIALIZED (
     SELECT * FROM json_to_recordset($2::json) AS a(place int, run_id text, session_id text, user_id text, priority int, delay_ms bigint,
       request text, metadata text, webhook_url text, entries json, retry_of text, token_id text, route text, key text, hash text)
@@ -61,11 +64,3 @@ const toAdmitStatement = ({ leads = 'true', fence = '', behind = 'false' }: Admi
 
 /** `$1` business, `$2` candidates. */
 export const admitStatement = toAdmitStatement()
-
-/** As above for jobs of the queue, of which only the leader of this epoch admits any, and none of a session that has held ones ($4: before this one). */
-export const admitJobsStatement = toAdmitStatement({
-  fence: `${toLeaseSql('$3')},`,
-  leads: 'EXISTS (SELECT FROM lease)',
-  behind: `EXISTS (SELECT FROM held_jobs h WHERE h.tenant = $1 AND h.session_id = f.session_id AND h.outcome IS NULL
-      AND ($4::bigint IS NULL OR h.seq < $4::bigint))`,
-})

@@ -18,8 +18,7 @@ import { toPublicStatusSql } from '../../state/run-status.ts'
 import type { RunStatus } from '../../state/run-view.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
 import { contentHash } from '../../state/text/content-hash.ts'
-import { admitJobsStatement, admitStatement } from './admission-statement.ts'
-import { LeaseLostError } from './intake-lease.ts'
+import { admitStatement } from './admission-statement.ts'
 import { toMetadataEntries } from './metadata-entries.ts'
 import { createSessionFullError } from './queue-caps.ts'
 
@@ -36,8 +35,12 @@ export type IdempotencyKey = { route: string; key: string }
 /** Bytes that came with the request; null: a file that was uploaded before. */
 type Upload = { hash: string } & ({ bytes: Uint8Array } | { bytes: null; file_id: string })
 
-/** The leader that admits jobs of the queue, and the first of them in `held_jobs` where they are there. */
-export type Fence = { epoch: number; firstHeld: number | null }
+/** Jobs of the queue have a statement of their own, with more values; where it says that it does not lead, nothing is admitted. */
+export type Fence = {
+  statement: string
+  values: readonly (number | null)[]
+  createError(): Error
+}
 
 /** A run to admit: its row, and the files that came with it. */
 export type AdmissionRequest = ReturnType<typeof toAdmissionRequest>
@@ -103,10 +106,8 @@ export const admitRuns = async (
     .flatMap(({ uploads, row }) => uploads.map((upload) => ({ ...upload, row })))
     .sort((a, b) => (a.hash < b.hash ? -1 : 1))
   const rows = toRows(candidates.map(({ row }) => row))
-  const admit = (sql: Sql) =>
-    fence
-      ? sql.query<AdmissionRow>(admitJobsStatement, [businessId, rows, fence.epoch, fence.firstHeld])
-      : sql.query<AdmissionRow>(admitStatement, [businessId, rows])
+  const { statement = admitStatement, values = [] }: Partial<Fence> = fence ?? {}
+  const admit = (sql: Sql) => sql.query<AdmissionRow>(statement, [businessId, rows, ...values])
   const work = async (sql: Sql) => {
     // a leader that is paused between two statements does not keep the next one waiting
     if (fence && uploads.length > 0) await sql.query("SET LOCAL idle_in_transaction_session_timeout = '3s'")
@@ -128,7 +129,7 @@ export const admitRuns = async (
     fence ? sendFirst(limitWaitStatement, [], work) : work,
     { pipelined: uploads.length === 0 },
   )
-  if (fence && result.rows[0]?.leads === false) throw new LeaseLostError(fence.epoch)
+  if (fence && result.rows[0]?.leads === false) throw fence.createError()
   const byId = new Map(result.rows.map((row) => [row.run_id, row]))
   return candidates.map(({ row }) => toAdmission(row, byId.get(row.run_id)))
 }

@@ -1,9 +1,17 @@
 import type { BlobContent } from '../../files/blobs/blob-content.ts'
+import type { NamedFiles } from '../../files/uploads.ts'
 import type { RunEntry } from '../../state/ports/tracer.ts'
 import type { JobData } from '../../state/run-request.ts'
 import type { RunEvent, RunPage, RunStatus, RunView } from '../../state/run-view.ts'
 import type { Json, RuntimeState } from '../../state/runtime-state.ts'
+import type { Admission } from './admission.ts'
 import type { RunFilter } from './run-queries.ts'
+
+/** What precedes and follows the admission of a job of one business: the checks of a new run, and whom it concerns. */
+export type JobAdmissions = {
+  check(request: JobData): Promise<NamedFiles>
+  announce(admission: Admission, request: JobData): void
+}
 
 /** What a caller does with the runs of one business, by whatever protocol. Errors are MasonError; its code says which. */
 export type BusinessRuns = {

@@ -184,9 +184,6 @@ export const startLeaseRenewal = (options: {
   }
 }
 
-/** See `startLeaseRenewal`. */
-export type Leases = ReturnType<typeof startLeaseRenewal>
-
 const maxPauseMs = 1000
 
 /** What a claimed run may ask about its lease. */

@@ -24,11 +24,7 @@ export const reportStarted = (requests: readonly RunWait[], states: readonly Wai
  * Commits one action, or with a `FinalEntry` the last one and the end of its run. Resolves once it is durable; throws
  * `lease_lost` when another worker has the run. Safe to repeat when its answer was lost: the same attempt counts once.
  */
-export const appendAction = async (sql: Sql, fence: RunFence, entry: LogEntry | FinalEntry): Promise<void> =>
-  appendAlone(sql, toAppendRow(fence, entry))
-
-/** When the statement changed nothing, the attempt id shows whether an earlier try was committed. */
-const appendAlone = async (sql: Sql, append: Append): Promise<void> => {
+export const appendAlone = async (sql: Sql, append: Append): Promise<void> => {
   if (await queryOne(sql, ...toAppendStatement(append, { waits: true }))) return
   const { attempt_id } = append.row
   if (await queryOne(sql, 'SELECT seq FROM actions WHERE attempt_id = $1', [attempt_id])) return

@@ -8,10 +8,10 @@ import type { ModelMessage } from '../../state/ports/model-messages.ts'
 import type { SqlValues } from '../../state/ports/sql.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { ActionPrompt } from '../../state/run-view.ts'
-import type { ActionBody } from '../../state/runtime-state.ts'
 import type { Scenarios } from '../../state/scenario.ts'
 import { readActionRows } from '../runs/run-queries.ts'
 import { createServices, type ServiceFactories } from '../runs/run-services.ts'
+import type { StoredAction } from './action-queries.ts'
 
 /** What prompts are rebuilt with. */
 export type PromptParts = {
@@ -21,12 +21,7 @@ export type PromptParts = {
   scenarios: Scenarios
 }
 
-type PromptRow = {
-  run_id: string
-  turn: number
-  body: ActionBody
-  created_at: Date
-  ms: number | null
+type PromptRow = Pick<StoredAction, 'run_id' | 'turn' | 'body' | 'created_at' | 'ms'> & {
   sha256: string | null
   user_id: string
   request: AdmittedRequest

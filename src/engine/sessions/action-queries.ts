@@ -10,7 +10,7 @@ import type { ActionBody } from '../../state/runtime-state.ts'
 import { changesTodosSql } from '../runs/run-queries.ts'
 
 /** An action as it is stored. */
-type StoredAction = {
+export type StoredAction = {
   seq: number
   run_id: string
   turn: number

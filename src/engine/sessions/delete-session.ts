@@ -1,7 +1,6 @@
 import { releaseSessionBlobs } from '../../files/blobs/blobs.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import { endHeldJobs } from '../runs/held-jobs.ts'
 
 type LockedSession = { session_id: string; summary: string }
 /** What is done with the memory of a session's user: `lock` before the session is locked, `forget` before its rows go. */
@@ -45,7 +44,6 @@ export const deleteSessionWith = (
     )
     await sql.query('DELETE FROM actions WHERE tenant = $1 AND session_id = $2', key)
     await sql.query('DELETE FROM sessions WHERE tenant = $1 AND session_id = $2', key)
-    await endHeldJobs(sql, businessId, sessionId)
     await releaseSessionBlobs(sql, businessId, sessionId)
     return true
   })

@@ -64,11 +64,8 @@ export const copySession = async (
   const json = JSON.stringify(parts)
   await sql.query(copySessionRow, [businessId, sessionId, id, turn, cut ? turn - 1 : turn])
   await sql.query(copyRuns, [businessId, sessionId, id, json, actionId])
-  await sql.query(copyRequests, [businessId, json])
-  await sql.query(copyMetadata, [businessId, json])
-  await sql.query(copyResults, [businessId, json])
-  await sql.query(copyFailures, [businessId, json])
-  await sql.query(copyModels, [businessId, json])
+  for (const statement of [copyRequests, copyMetadata, copyResults, copyFailures, copyModels])
+    await sql.query(statement, [businessId, json])
   await copyActions(sql, businessId, { from: sessionId, to: id }, parts, actionId)
   await copyBlobHolds(sql, businessId, sessionId, id)
   return { id, cut }

@@ -1,12 +1,10 @@
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
 import type { WakeUp } from '../../infra/queue/jobs.ts'
 import { type Queues, wakeRun } from '../../infra/queue/queues.ts'
-import type { Intake } from '../runs/intake-batches.ts'
 import { reconcileRuns, relayWakeUps } from '../runs/relay.ts'
 import { readUnreadWords } from '../runs/run-words.ts'
 import { wakeWaitingRuns } from '../runs/waits.ts'
 import { createRetentionSweep, type Retention, type Sweep } from '../sessions/retention-sweep.ts'
-import { startIntakeLeader } from './intake-leader.ts'
 import { createWorker, type WorkerOptions } from './worker.ts'
 
 type StartWorkerOptions = Omit<WorkerOptions, 'wake'> & {
@@ -14,8 +12,6 @@ type StartWorkerOptions = Omit<WorkerOptions, 'wake'> & {
   retention: Retention
   /** Of features. */
   sweeps: readonly Sweep[]
-  /** Admits jobs of the public queue. */
-  intake: Intake
 }
 
 const relayEveryMs = 500
@@ -25,7 +21,7 @@ const wordsEveryMs = 2000
 /** How long a wake-up waits here before another worker may have it: it limits how fast a backlog is passed on. */
 const wakeUpPatienceMs = 100
 
-/** Starts a worker with its consumers of wake-ups and of the public queue, the relay of the outbox, and the reconciler. */
+/** Starts a worker with its consumer of wake-ups, the relay of the outbox, and the reconciler. */
 export const startRunWorker = async (options: StartWorkerOptions) => {
   const { database, queues, clock, log, leaseMs } = options
   const worker = createWorker({ ...options, wake: (run) => wakeRun(queues, run) })
@@ -35,7 +31,6 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
     if (!(await worker.offer(wakeUpPatienceMs, run))) await queues.wake(wakeUp).catch(() => {})
   }
   const wakeUpConsumer = await queues.onWakeUp(handleWakeUp, { concurrency: options.concurrency })
-  const intake = queues.openIntake && startIntakeLeader({ ...options, openQueue: queues.openIntake })
   const checkRuns = async (): Promise<void> => {
     // also without a queue
     if (worker.hasCapacity) worker.poll()
@@ -53,10 +48,8 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
   return {
     runCounts: worker.counts,
     async close(): Promise<void> {
-      // not waited for before the runs are handed back: with Redis away it takes all the time that there is
-      const intakeStopped = intake?.stop()
       await Promise.all([...loops.map((loop) => loop.stop()), wakeUpConsumer.pause()])
-      await Promise.all([worker.close(), intakeStopped])
+      await worker.close()
       await wakeUpConsumer.close(1000)
     },
   }

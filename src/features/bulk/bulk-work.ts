@@ -1,7 +1,6 @@
-import { passesSoon } from '../../accounts/budget-checks.ts'
 import type { BusinessRuns } from '../../engine/runs/business-runs.ts'
 import { type Database, hasRow, queryOne } from '../../infra/database/database.ts'
-import { isMasonError, toMasonError } from '../../state/errors.ts'
+import { isMasonError, passesSoon, toMasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { BulkAction } from './bulk-job.ts'
 

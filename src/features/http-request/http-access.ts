@@ -3,12 +3,12 @@ import { readBusinessSecrets } from '../../accounts/business-secrets.ts'
 import { fillSecrets, type HttpHost, httpHeadersSchema, toLowerNames } from '../../accounts/http-hosts.ts'
 import { queryOne } from '../../infra/database/database.ts'
 import type { Egress, EgressResponse } from '../../infra/egress/egress-port.ts'
-import { keepWithView, type Viewed } from '../../infra/lib/keep-with-view.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import { openDeadline } from '../../state/deadline.ts'
 import { isMasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { keepWithView, type Viewed } from '../keep-with-view.ts'
 import type { HostPermission, HostReply, HostRequest, HttpAccess } from './http.ref.ts'
 
 /** What requests to allowed hosts need beside the business. */

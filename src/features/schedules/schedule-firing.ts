@@ -1,7 +1,6 @@
-import { passesSoon } from '../../accounts/budget-checks.ts'
 import type { Admission } from '../../engine/runs/admission.ts'
 import type { Database } from '../../infra/database/database.ts'
-import { isMasonError, toMasonError } from '../../state/errors.ts'
+import { isMasonError, passesSoon, toMasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { cutText } from '../../state/text/cut-text.ts'

@@ -1,12 +1,12 @@
 import { askAgent } from '../../graph/ask-agent.ts'
 import { errorDraft } from '../../graph/call-drafts.ts'
 import type { NodeContext } from '../../graph/definitions.ts'
-import { explainFailure } from '../../state/ap2-failures.ts'
 import type { ActionDraft } from '../../state/checkpoint.ts'
 import type { AgentMessage, AgentPart, AgentReply } from '../../state/ports/agents.ts'
 import type { FeatureServices } from '../../state/ports/services.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { toPlainLine } from '../../state/text/plain-line.ts'
+import { explainFailure } from '../ap2-failures.ts'
 
 /** What the data parts of an agent's reply say. */
 type ReplyParts = ReturnType<FeatureServices['payments']['readParts']>

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { readCallInput } from '../../graph/call-drafts.ts'
 import { chooseAgent } from '../../graph/choose-agent.ts'
 import { defineTool } from '../../graph/definitions.ts'
-import { ap2Defaults, ap2Keys, ap2Texts } from '../../state/ap2-wire.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { FeatureServices } from '../../state/ports/services.ts'
+import { ap2Defaults, ap2Keys, ap2Texts } from '../ap2-wire.ts'
 import { agentErrorDraft, askShop, dataPart, sayProblems } from './agent-replies.ts'
 
 const listMandates = async ({ mandates }: Pick<FeatureServices, 'mandates'>) =>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { chooseAgent } from '../../graph/choose-agent.ts'
 import { defineTool } from '../../graph/definitions.ts'
-import { ap2Keys, ap2Texts } from '../../state/ap2-wire.ts'
+import { ap2Keys, ap2Texts } from '../ap2-wire.ts'
 import { agentErrorDraft, askShop, dataPart } from './agent-replies.ts'
 import { getLatest } from './shopping-results.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineTool } from '../../graph/definitions.ts'
-import { ap2Defaults, ap2Keys, ap2Texts } from '../../state/ap2-wire.ts'
+import { ap2Defaults, ap2Keys, ap2Texts } from '../ap2-wire.ts'
 import { type AgentOffer, agentErrorDraft, askShop, dataPart, sayProblems } from './agent-replies.ts'
 import { getLatest, type ShownOffer } from './shopping-results.ts'
 

@@ -1,4 +1,4 @@
-import { queryOne } from '../../infra/database/database.ts'
+import { readCount } from '../../infra/database/database.ts'
 import { databaseRef, deadWebhooksRef } from '../core.ref.ts'
 import { defineService } from '../definitions.ts'
 
@@ -7,8 +7,5 @@ const statement = "SELECT count(*)::int AS count FROM webhook_deliveries WHERE s
 export default defineService({
   provides: deadWebhooksRef,
   needs: { database: databaseRef },
-  start:
-    ({ database }) =>
-    async () =>
-      (await queryOne<{ count: number }>(database, statement, []))?.count ?? 0,
+  start: ({ database }) => readCount.bind(null, database, statement, []),
 })

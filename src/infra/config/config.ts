@@ -44,10 +44,13 @@ export type Config = {
   auth: 'required' | 'off'
   /** What of the server is open without a token, and to pages of which origins. */
   access: {
+    /** `admin`: with the admin token only; `off`: not there. */
     metrics: 'open' | 'admin' | 'off'
     docs: 'open' | 'off'
     console: 'open' | 'off'
+    /** Origins whose pages may call; `*` for all. */
     corsOrigins: readonly string[]
+    /** Addresses and networks whose X-Forwarded-For says where a request comes from. */
     trustedProxies: readonly string[]
   }
   /** With which jobs of the public queue are signed, the current one first; empty: they are not. */

@@ -88,6 +88,10 @@ export const queryOne = async <Row>(sql: Sql, text: string, values: SqlValues): 
   return rows[0] ?? null
 }
 
+/** What a statement counts as `count`. */
+export const readCount = async (sql: Sql, text: string, values: SqlValues = []): Promise<number> =>
+  (await queryOne<{ count: number }>(sql, text, values))?.count ?? 0
+
 /** Whether a statement returns a row. */
 export const hasRow = async (sql: Sql, text: string, values: SqlValues): Promise<boolean> =>
   (await queryOne(sql, text, values)) !== null

@@ -94,7 +94,7 @@ export const openProcessQueues = (log: Log) => {
     async submit(): Promise<void> {
       throw createUnavailableError('an embedded database has no public queue')
     },
-    openIntake: null,
+    driver: null,
     ping: async () =>
       isClosed ? { ok: false as const, error: 'it is closed' } : { ok: true as const, ms: 0 },
     async close(timeoutMs?: number): Promise<void> {

@@ -2,8 +2,8 @@ import type { Log } from '../../state/ports/log.ts'
 import type { RunKey } from '../database/database.ts'
 import type { QueueConsumer } from './consumer.ts'
 import { openProcessQueues } from './in-process.ts'
-import type { IntakeQueue } from './intake-queue.ts'
 import type { SendOptions, WakeUp, WakeUpHandler } from './jobs.ts'
+import type { QueueDriver } from './queue-driver.ts'
 
 /** Both queues. Every method that sends rejects with `queue_unavailable` within a second when the queue is down. */
 export type Queues = {
@@ -14,8 +14,8 @@ export type Queues = {
   onWakeUp(handler: WakeUpHandler, options: { concurrency: number }): Promise<QueueConsumer>
   /** Adds a job to the intake queue, on Redis, unless its id already waits there. Throws `invalid_request` for an invalid id. */
   submit(id: string, data: unknown, options?: SendOptions): Promise<void>
-  /** Opens the intake queue for its leader, which takes jobs while `mayTake` says so. Null without Redis. */
-  openIntake: ((mayTake: () => boolean) => IntakeQueue) | null
+  /** For the leader of the intake queue. Null without Redis. */
+  driver: QueueDriver | null
   /** The milliseconds of a round trip, or what is wrong; resolves within a second. */
   ping(): Promise<{ ok: true; ms: number } | { ok: false; error: string }>
   /** Closes consumers as `QueueConsumer.close` does, then the connections. Safe to call twice. */

@@ -2,7 +2,6 @@ import { Queue } from 'bullmq'
 import type { Log } from '../../state/ports/log.ts'
 import { settlesWithin } from '../lib/timeouts.ts'
 import { createErrorReporter, type QueueConsumer, startConsumer } from './consumer.ts'
-import { openIntakeQueue } from './intake-queue.ts'
 import {
   checkJobId,
   createWakeUpHandler,
@@ -96,7 +95,7 @@ export async function openRedisQueues(options: RedisQueueOptions) {
       await send(() => intake.add(intakeJobName, data, { ...toBullOptions(sendOptions), jobId: id }))
     },
 
-    openIntake: (mayTake: () => boolean) => openIntakeQueue(engine, intakeQueueName, mayTake, report),
+    driver: engine,
 
     ping: async () => {
       const startedAt = performance.now()

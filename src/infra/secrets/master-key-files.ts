@@ -1,19 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { link, readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import type { Sql } from '../../state/ports/sql.ts'
 import type { Config } from '../config/config.ts'
 import { createMasterKeys, type MasterKeys } from './master-keys.ts'
-import {
-  readOrCreateSecretFile,
-  readSecretFile,
-  removeDrafts,
-  replaceSecretFile,
-  type SecretFile,
-  syncPath,
-} from './secret-file.ts'
+import { readOrCreateSecretFile, readSecretFile, type SecretFile } from './secret-file.ts'
 
-const createMasterKey = (): string => randomBytes(32).toString('base64')
+/** A new master key. */
+export const createMasterKey = (): string => randomBytes(32).toString('base64')
 
 const currentFile: SecretFile = {
   name: 'master-key',
@@ -25,7 +16,8 @@ const currentFile: SecretFile = {
 /** The files of a key in DATA_DIR; `previous` exists while rows may still be under it. */
 export type KeyFiles = { current: SecretFile; previous: SecretFile }
 
-const masterFiles: KeyFiles = {
+/** Those of the master key. */
+export const masterFiles: KeyFiles = {
   current: currentFile,
   previous: { ...currentFile, name: 'master-key.previous' },
 }
@@ -65,42 +57,4 @@ export const openKeys = async (
   const storedKeys = files.filter((stored) => stored !== null)
   for (const secret of storedKeys) onSecret(secret)
   return createMasterKeys(first, [...previousKeys, ...storedKeys])
-}
-
-/**
- * Creates a new master key in the folder and keeps the previous one beside it. If that already exists, an earlier rotation
- * is incomplete and `resumed` is true: its key stays. After a crash between any two steps both keys are readable, and the
- * next call continues. The caller holds the lock of the folder.
- */
-export const beginKeyRotation = async (
-  dataDir: string,
-  files = masterFiles,
-): Promise<{ resumed: boolean }> => {
-  const { value: current, path } = await readOrCreateSecretFile(dataDir, files.current)
-  const previous = await readSecretFile(dataDir, files.previous)
-  if (previous !== null && previous !== current) return { resumed: true }
-  if (previous === null) {
-    await link(path, join(dataDir, files.previous.name))
-    await syncPath(dataDir)
-  }
-  await replaceSecretFile(path, createMasterKey())
-  return { resumed: false }
-}
-
-/**
- * Removes the previous key, and the drafts that killed rotations left. Call it once no row is under that key, with the lock
- * of the folder.
- */
-export const endKeyRotation = async (dataDir: string, files = masterFiles): Promise<void> => {
-  await rm(join(dataDir, files.previous.name), { force: true })
-  await removeDrafts(join(dataDir, files.current.name))
-  await syncPath(dataDir)
-}
-
-/** Syncs the files of the embedded database, which does not sync by itself: a crash of the machine must not restore rows whose key is gone. */
-export const syncDatabaseFiles = async (sql: Sql, dataDir: string): Promise<void> => {
-  await sql.query('CHECKPOINT')
-  const folder = join(dataDir, 'pgdata')
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
-    if (entry.isFile()) await syncPath(join(entry.parentPath, entry.name))
 }

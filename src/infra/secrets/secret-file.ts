@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { link, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { link, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { MasonError } from '../../state/errors.ts'
 import { createDataFolder } from '../lib/data-folder.ts'
 
@@ -58,14 +58,6 @@ const writeAtomically = async (path: string, value: string, place: typeof link):
   } finally {
     await rm(draft, { force: true })
   }
-}
-
-/** Removes the drafts of a secret whose writers were killed. No other process may write it meanwhile. */
-export const removeDrafts = async (path: string): Promise<void> => {
-  const folder = dirname(path)
-  for (const name of await readdir(folder))
-    if (name.startsWith(`${basename(path)}.`) && /\.\d{1,10}\.[0-9a-f]{8}$/.test(name))
-      await rm(join(folder, name), { force: true })
 }
 
 /** Syncs a file, or a folder, without which a new name in it may be lost in a crash of the machine. */

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Leases, startLeaseRenewal } from '../../../src/engine/runs/leases.ts'
+import { startLeaseRenewal } from '../../../src/engine/runs/leases.ts'
 import { silentLog } from '../../../src/infra/lib/silent-log.ts'
 import type { Clock } from '../../../src/state/ports/clock.ts'
 import type { Sql } from '../../../src/state/ports/sql.ts'
@@ -11,7 +11,7 @@ const sql: Sql = {
   }),
 }
 const run = { tenant: 'b', run_id: 'r', epoch: 1 }
-let leases: Leases
+let leases: ReturnType<typeof startLeaseRenewal>
 afterEach(() => leases.stop())
 
 const hold = (): { isGood(): boolean; wall: { ms: number }; monotonic: { ms: number } } => {

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { addAdminToken } from '../../../src/app/cli/admin-token.ts'
 import {
   type Environment,
   inspectConfig,
@@ -12,7 +13,6 @@ import {
   readSettingErrors,
 } from '../../../src/infra/config/config.ts'
 import type { ProcessRole } from '../../../src/infra/config/role-settings.ts'
-import { addAdminToken } from '../../../src/infra/secrets/admin-token.ts'
 import { openMasterKeys } from '../../../src/infra/secrets/master-key-files.ts'
 import { MasonError } from '../../../src/state/errors.ts'
 

@@ -4,10 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { endLeases } from '../../../src/engine/runs/leases.ts'
-import { appendAction } from '../../../src/engine/runs/run-log.ts'
 import { openEmbeddedDatabase } from '../../../src/infra/database/embedded.ts'
 import { lockFolder } from '../../../src/infra/database/folder-lock.ts'
-import { claim, entry, mustClaim, rowOf, submitTo } from '../../support/runs.ts'
+import { appendAction, claim, entry, mustClaim, rowOf, submitTo } from '../../support/runs.ts'
 
 let folder: string
 

@@ -305,7 +305,7 @@ function processSuite(harness: Harness) {
 
   it('has no public queue', async () => {
     const queues = await open()
-    expect(queues.openIntake).toBeNull()
+    expect(queues.driver).toBeNull()
     await expect(queues.submit('job', {})).rejects.toMatchObject({ code: 'queue_unavailable' })
   })
 

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { TcpProxy } from '../../../chaos/failures/tcp-proxy.ts'
 import { openHints } from '../../../src/infra/queue/hints.ts'
 import { openQueues } from '../../../src/infra/queue/queues.ts'
+import { openIntakeOf } from '../../support/intake.ts'
 import { gate, recordingLog, redisUrl, runPrefix, scope, served, until, wakeUp } from './harness.ts'
 
 describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)', () => {
@@ -81,11 +82,11 @@ describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)'
   it('closes with Redis down', async () => {
     const queues = await open()
     await queues.onWakeUp(async () => {}, { concurrency: 1 })
-    const intake = queues.openIntake?.(() => true)
-    await intake?.take(false)
-    const waiting = intake?.take(true).catch(() => null)
+    const intake = openIntakeOf(queues)
+    await intake.take(false)
+    const waiting = intake.take(true).catch(() => null)
     await proxy.down()
-    await Promise.all([intake?.close(), waiting])
+    await Promise.all([intake.close(), waiting])
     await queues.close(100)
   })
 
@@ -139,11 +140,8 @@ describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)'
       await proxy.open()
       await until(async () => !(await late.ping()).ok && logged.some(({ level }) => level === 'error'), 'it')
       expect(await late.ping()).toMatchObject({ ok: false, error: expect.stringMatching(/db_a.*db_b/) })
-      const intake = keep(
-        late.openIntake?.(() => true),
-        async (opened) => opened?.close(),
-      )
-      expect(await intake?.isOurs()).toBe(false)
+      const intake = keep(openIntakeOf(late), (opened) => opened.close())
+      expect(await intake.isOurs()).toBe(false)
       // one that it takes makes it pause; all are handled by the owner
       for (const id of ['one', 'two', 'three']) await first.wake(wakeUp(id))
       await first.onWakeUp(async ({ run_id }) => void taken.push(`a ${run_id}`), { concurrency: 1 })
@@ -154,8 +152,8 @@ describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)'
     it('learn the owner again from a running process after Redis was emptied', async () => {
       const prefix = newPrefix()
       const queues = await openAs('db_a', prefix)
-      const intake = queues.openIntake?.(() => true)
-      keep(intake, async (opened) => opened?.close())
+      const intake = openIntakeOf(queues)
+      keep(intake, (opened) => opened.close())
       const isWritten = async () => (await harness.admin.get(toKey(prefix))) === 'db_a'
       await harness.admin.del(toKey(prefix))
       await proxy.down()
@@ -165,7 +163,7 @@ describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)'
       let count = 0
       await until(async () => {
         await queues.submit(`job-${count++}`, {})
-        await intake?.isOurs()
+        await intake.isOurs()
         return isWritten()
       }, 'the owner after a job')
     })

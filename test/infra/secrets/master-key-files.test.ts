@@ -2,11 +2,8 @@ import { link, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import {
-  beginKeyRotation,
-  endKeyRotation,
-  openMasterKeys,
-} from '../../../src/infra/secrets/master-key-files.ts'
+import { beginKeyRotation, endKeyRotation } from '../../../src/app/cli/rotated-key-files.ts'
+import { openMasterKeys } from '../../../src/infra/secrets/master-key-files.ts'
 
 let dataDir: string
 beforeEach(async () => {

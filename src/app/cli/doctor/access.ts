@@ -1,4 +1,4 @@
-import { listWeakSecrets } from '../../../infra/secrets/weak-secrets.ts'
+import { listWeakSecrets } from '../weak-secrets.ts'
 import { type DoctorCheck, pass } from './check.ts'
 
 /** Which secrets could be guessed, and what a caller without a token sees or puts in. */

@@ -1,8 +1,8 @@
 import { readDatabaseId } from '../../../infra/database/database-id.ts'
 import { stripCredentials } from '../../../infra/lib/strip-credentials.ts'
 import { describeForeignQueue, readQueueOwner } from '../../../infra/queue/queue-owner.ts'
-import { withRedis } from '../../../infra/queue/redis-command.ts'
 import { isMasonError } from '../../../state/errors.ts'
+import { withRedis } from '../redis-command.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
 import { withUnmigratedDatabase } from './database.ts'
 

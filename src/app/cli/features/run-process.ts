@@ -3,15 +3,15 @@ import { loadKind, openFeatures } from '../../../features/load-features.ts'
 import { type Environment, readConfig } from '../../../infra/config/config.ts'
 import { watchEventLoop } from '../../../infra/lib/watchdog.ts'
 import type { Scrubber } from '../../../infra/secrets/scrubber.ts'
-import { addSettingSecrets } from '../../../infra/secrets/setting-secrets.ts'
-import { listWeakSecrets } from '../../../infra/secrets/weak-secrets.ts'
 import { MasonError } from '../../../state/errors.ts'
 import { featureSources } from '../../features.generated.ts'
+import { addSettingSecrets } from '../../setting-secrets.ts'
 import { describeDatabase, formatBanner } from '../banner.ts'
 import { exitCodes } from '../errors.ts'
 import { waitForStopSignal } from '../interrupts.ts'
 import { createLog } from '../log.ts'
 import { openTerminal } from '../terminal.ts'
+import { listWeakSecrets } from '../weak-secrets.ts'
 
 /** Less than the 15 s that a supervisor may grant. */
 const stopTimeoutMs = 12_000

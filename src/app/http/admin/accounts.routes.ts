@@ -4,13 +4,12 @@ import {
   tokenSchemas,
   userSchemas,
 } from '../../../accounts/account-schemas.ts'
-import { budgetSchemas } from '../../../accounts/budget-schemas.ts'
 import { businessQuery } from '../../../routes/parameters.ts'
 import { resourceRoutes } from '../../../routes/resource-routes.ts'
 import type { App } from '../../../routes/route.ts'
 import type { ServerContext } from '../plumbing/server-context.ts'
 
-/** Businesses, their API tokens, their users and their budgets. */
+/** Businesses, their API tokens and their users. */
 export const accountsRoutes = (app: App, server: ServerContext): void => {
   const { runtime } = server
   // a business that is not created here is created with its first token, user or run
@@ -66,24 +65,4 @@ export const accountsRoutes = (app: App, server: ServerContext): void => {
     remedy: 'name the business with ?business_id=; GET /admin/v1/users lists its users',
     store: () => runtime.admin.users,
   })
-  budgetRoutes(app, server)
 }
-
-/** Budgets: what a business, a user or a token may spend. */
-const budgetRoutes = (app: App, { runtime }: ServerContext): void =>
-  resourceRoutes(app, {
-    path: '/admin/v1/budgets',
-    one: 'a budget',
-    many: 'budgets',
-    ids: ['Budget', 'Budgets'],
-    ...budgetSchemas,
-    filter: businessQuery,
-    summaries: {
-      create: 'Adds a budget of a business, or of one of its users or tokens',
-      get: 'Returns a budget, with what is spent and when it resets',
-      change: 'Changes the limits of a budget; null takes one away',
-      remove: 'Deletes a budget; what is spent still counts for a new one',
-    },
-    problems: { create: ['already_exists'] },
-    store: () => runtime.admin.budgets,
-  })

@@ -1,20 +1,7 @@
-import { z } from 'zod'
-import {
-  createCountSchema,
-  createIdParams,
-  omitUndefined,
-  pageSchema,
-  plainPageQuery,
-} from '../../../routes/parameters.ts'
+import { createIdParams, omitUndefined, pageSchema, plainPageQuery } from '../../../routes/parameters.ts'
 import { describeAdmin, handleOne } from '../../../routes/resource-routes.ts'
-import { type App, createDocs, respondsWith } from '../../../routes/route.ts'
-import {
-  effectResolutionSchema,
-  effectStatusSchema,
-  effectViewSchema,
-  overviewSchema,
-  workerViewSchema,
-} from '../../../state/operations.ts'
+import { type App, respondsWith } from '../../../routes/route.ts'
+import { effectResolutionSchema, effectStatusSchema, effectViewSchema } from '../../../state/operations.ts'
 import type { ServerContext } from '../plumbing/server-context.ts'
 
 const resource = {
@@ -24,40 +11,12 @@ const resource = {
   ids: ['Effect', 'Effects'],
 } as const
 
-const describe = createDocs('admin: operations')
 const effectParams = createIdParams('side effect')
 const effectsQuery = plainPageQuery.extend({
   status: effectStatusSchema.describe('Of this status only').optional(),
 })
-const overviewQuery = z.strictObject({
-  hours: createCountSchema(1, 24 * 31)
-    .describe('The span, which ends now')
-    .default(24),
-})
-
-/** What operators watch and settle: workers, what changed lately, and side effects whose outcome is unknown. */
+/** What operators settle: side effects whose outcome is unknown. */
 export const operationsRoutes = (app: App, { runtime }: ServerContext): void => {
-  app.get('/admin/v1/workers', {
-    config: describe(
-      'operator',
-      'listWorkers',
-      'Lists the workers that are up',
-      respondsWith(200, 'The workers', z.strictObject({ data: z.array(workerViewSchema) })),
-    ),
-    handler: async () => ({ data: await runtime.admin.overview.workers() }),
-  })
-
-  app.get('/admin/v1/overview', {
-    schema: { querystring: overviewQuery },
-    config: describe(
-      'operator',
-      'getOverview',
-      'What changed lately, and what waits now',
-      respondsWith(200, 'The overview', overviewSchema),
-    ),
-    handler: ({ query: { hours } }) => runtime.admin.overview.read(hours),
-  })
-
   app.get(resource.path, {
     schema: { querystring: effectsQuery },
     config: describeAdmin(

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { AuditEntry } from '../../../infra/database/audited-database.ts'
+import type { AuditEntry } from '../../audited-database.ts'
 import { requestPath } from './error-responses.ts'
 
 /** What the log of changes says of a validated request of an admin. */

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import type { SessionCaller } from '../../../accounts/console-sessions.ts'
 import { HttpError } from '../../../routes/problems.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Runtime } from '../../api.ts'
+import type { SessionCaller } from '../../console-sessions.ts'
 import { isJson, isLocalHost, isRead, type Principal } from './auth.ts'
 
 /** For the checks of open streams, of which one session may have many. */

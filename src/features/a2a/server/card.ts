@@ -2,7 +2,7 @@ import { AgentCard, canonicalizeAgentCard } from '@a2a-js/sdk'
 import { duplicateInterfacesForLegacy } from '@a2a-js/sdk/compat/v0_3'
 import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server'
 import { ServerCallContext } from '@a2a-js/sdk/server'
-import { toCanonicalJson } from '../../../state/text/canonical-json.ts'
+import { toCanonicalJson } from '../../canonical-json.ts'
 import { currentAp2Uris } from '../client/ap2.ts'
 import type { AgentCardInput } from './agent-cards.ts'
 

@@ -1,4 +1,4 @@
-import type { PaymentAgent, PaymentAgents } from '../../../state/ports/payment-agents.ts'
+import type { PaymentAgent, PaymentAgents } from '../../payment-agents.ts'
 import { createViolation, type Violation } from '../mandates/violations.ts'
 import type { ApprovedOrder } from './provider.ts'
 

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { ap2Keys } from '../../../state/ap2-wire.ts'
 import type { Json } from '../../../state/runtime-state.ts'
 import { toPlainLine } from '../../../state/text/plain-line.ts'
 import { maxIdChars } from '../mandates/ids.ts'
@@ -12,6 +11,7 @@ import { cartMandateSchema, cartOfferSchema, contactAddressSchema } from '../man
 import { readTotal } from '../mandates/v2/total.ts'
 import { checkoutSchema } from '../mandates/v2/types.ts'
 import { parseBy, readBy, type Violation } from '../mandates/violations.ts'
+import { ap2Keys } from '../../ap2-wire.ts'
 import type { MerchantOffer, Price, ReplyParts } from '../ports/run-payments.ref.ts'
 
 /** So many carts of a reply are read; a shop window has fewer. */

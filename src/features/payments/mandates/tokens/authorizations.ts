@@ -1,4 +1,4 @@
-import { toCanonicalJson } from '../../../../state/text/canonical-json.ts'
+import { toCanonicalJson } from '../../../canonical-json.ts'
 import { hashText, type JsonObject } from './encoding.ts'
 import { bindToTransaction } from './key-binding.ts'
 import type { SigningKey } from './keys.ts'

@@ -1,4 +1,4 @@
-import { maxTokenDepth } from '../../../../state/text/canonical-json.ts'
+import { maxTokenDepth } from '../../../canonical-json.ts'
 import { checkLength, decodeJson, hashText, isObject, type JsonObject } from './encoding.ts'
 import { type Jws, parseJws } from './jws.ts'
 import { TokenError } from './token-error.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ap2Keys } from '../../../../state/ap2-wire.ts'
+import { ap2Keys } from '../../../ap2-wire.ts'
 import { isObject } from '../tokens/encoding.ts'
 import { safeParseWithInput, toViolations } from '../violations.ts'
 import { cartOfferSchema, intentMandateSchema, paymentDraftSchema } from './types.ts'

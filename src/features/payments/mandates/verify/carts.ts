@@ -1,4 +1,4 @@
-import { CanonicalJsonError } from '../../../../state/text/canonical-json.ts'
+import { CanonicalJsonError } from '../../../canonical-json.ts'
 import { readTimeSpan } from '../calendar.ts'
 import type { MandatedPayment } from '../model.ts'
 import { hashJson, isHashOf } from '../tokens/authorizations.ts'

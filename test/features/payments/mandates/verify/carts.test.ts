@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { authorizeCart } from '../../../../../examples/purchase/authorize-cart.ts'
+import { toCanonicalJson } from '../../../../../src/features/canonical-json.ts'
 import {
   authorizePayment,
   hashJson,
@@ -12,7 +13,6 @@ import {
   issueCredential,
 } from '../../../../../src/features/payments/mandates/tokens/key-binding.ts'
 import { verifyCart, verifyPaymentV1 } from '../../../../../src/features/payments/mandates/verify/carts.ts'
-import { toCanonicalJson } from '../../../../../src/state/text/canonical-json.ts'
 import {
   createParty,
   expected,

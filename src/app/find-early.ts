@@ -1,0 +1,14 @@
+import { configRef, inProcessModelRef } from '../features/core.ref.ts'
+import type { Ref } from '../features/definitions.ts'
+import { openFeatures, provide } from '../features/load-features.ts'
+import type { Config } from '../infra/config/config.ts'
+import type { InProcessModel } from '../models/providers/in-process-model.ts'
+import { featureSources } from './features.generated.ts'
+
+/** What a process needs before all services, and what itself needs the settings alone; null: no feature provides it. */
+export const findEarly = async <Value>(config: Config, ref: Ref<Value>): Promise<Value | null> =>
+  (await openFeatures(featureSources, [provide(configRef, config)], [ref])).find(ref)
+
+/** The model of a process whose settings name none; null: they do, or no feature has one. */
+export const findInProcessModel = async (config: Config): Promise<InProcessModel | null> =>
+  config.openai === null ? findEarly(config, inProcessModelRef) : null

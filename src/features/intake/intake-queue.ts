@@ -1,0 +1,165 @@
+import { type Job, type JobJson, UnrecoverableError } from 'bullmq'
+import { settlesWithin } from '../../infra/lib/timeouts.ts'
+import { createErrorReporter, PatientWorker } from '../../infra/queue/consumer.ts'
+import type { JobOutcome } from '../../infra/queue/job-outcome.ts'
+import {
+  type IntakeJob,
+  intakeQueueName,
+  overrideJobOptions,
+  toFailedReason,
+} from '../../infra/queue/jobs.ts'
+import type { QueueDriver } from '../../infra/queue/queue-driver.ts'
+import type { Log } from '../../state/ports/log.ts'
+
+/** A job as it is taken; `length`: of its data as text. */
+export type TakenJob = IntakeJob & { length: number }
+
+/**
+ * The jobs of the intake queue, for its only leader. While Redis is away `isOurs` rejects within 5 s, and all others wait until it
+ * is back. A job that Redis has lost is no error.
+ */
+export type IntakeQueue = {
+  /** The next job; null: there is none. `wait`: for a second at most. */
+  take(wait: boolean): Promise<TakenJob | null>
+  /** The ids of the jobs that were taken by any leader and have not ended, in the order in which Redis took them. */
+  listTaken(): Promise<string[]>
+  /** A job that was taken; null: Redis has lost it. */
+  read(id: string): Promise<IntakeJob | null>
+  /** Its data as text, not parsed. */
+  readText(id: string): Promise<string | null>
+  /** Ends a job that was taken. */
+  end(id: string, outcome: JobOutcome): Promise<void>
+  /** Puts a job that was taken aside until then; it does not count as taken. */
+  park(id: string, until: Date): Promise<void>
+  /** Queues a parked job again, last of its priority. False: Redis has no such job. */
+  unpark(id: string): Promise<boolean>
+  /** False once the queue belongs to another database. */
+  isOurs(): Promise<boolean>
+  /** Ends a wait of `take`. */
+  interrupt(): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * With this token BullMQ takes no lock of a job and asks for none: the lease in the database is the lock, and a lock that outlives
+ * its leader would keep the next one from ending the job.
+ */
+const noLock = '0'
+/** What `take` waits at most. */
+const waitS = 1
+/** A job whose time is over is not taken again at once: its row says when it ends. */
+const minParkMs = 10_000
+const closeMs = 1_000
+const missingJob = -1
+const otherState = -3
+
+const toIntakeJob = ({ id = '', name, data }: Job): IntakeJob => ({ id, name, data })
+
+/** Its BullMQ worker runs no loop of its own: no lock is renewed, and no job counts as stalled. */
+class IntakeWorker extends PatientWorker {
+  readonly #mayTake: () => boolean
+
+  constructor(engine: QueueDriver, queueName: string, mayTake: () => boolean) {
+    super(queueName, null, { autorun: false, drainDelay: waitS, connection: {} }, engine.backend)
+    this.#mayTake = mayTake
+  }
+
+  /** BullMQ waits for this long, not for `drainDelay`, while a job is delayed or parked. */
+  override get maximumBlockTimeout(): number {
+    return waitS
+  }
+
+  /** Asked again after every wait: a leader that was frozen takes nothing. BullMQ's type leaves out that there may be no job. */
+  protected override async moveToActive(token: string, name?: string): Promise<Job> {
+    return this.#mayTake() ? super.moveToActive(token, name) : (undefined as unknown as Job)
+  }
+
+  readonly lengths = new WeakMap<Job, number>()
+
+  protected override createJob(json: JobJson, id: string) {
+    const job = super.createJob(json, id)
+    this.lengths.set(job, String(json.data).length)
+    return job
+  }
+
+  async listActive(): Promise<string[]> {
+    const [newestLast = []] = await this.backend.getRanges(['active'], 0, -1, true)
+    return newestLast.toReversed()
+  }
+
+  async readJson(id: string): Promise<JobJson | null> {
+    return (await this.backend.getJobData(id)) ?? null
+  }
+
+  async readJob(id: string): Promise<Job | null> {
+    const json = await this.readJson(id)
+    return json && this.createJob(json, id)
+  }
+
+  /** A job of which only the id matters. */
+  toJob(id: string): Job {
+    const job = this.createJob({ id, name: '', data: 'null', opts: {} } as unknown as JobJson, id)
+    overrideJobOptions(job)
+    return job
+  }
+
+  async promote(id: string): Promise<boolean> {
+    try {
+      await this.backend.promote(id)
+      return true
+    } catch (error) {
+      if (!hasCode(error, otherState)) throw error
+      return (await this.backend.getJobData(id)) !== undefined
+    }
+  }
+}
+
+const hasCode = (error: unknown, ...codes: number[]): boolean =>
+  codes.includes((error as { code?: number }).code ?? 0)
+
+/** Opens the intake queue for a leader, which takes jobs while `mayTake` says so. */
+export const openIntakeQueue = (engine: QueueDriver, log: Log, mayTake: () => boolean): IntakeQueue => {
+  const worker = new IntakeWorker(engine, intakeQueueName, mayTake)
+  const report = createErrorReporter(log)
+  worker.on('error', (error) => report(error, `queue: intake of ${intakeQueueName}`))
+  /** Redis may have lost the job, or another leader has ended it. */
+  const unlessGone = async (work: Promise<unknown>): Promise<void> => {
+    await work.catch((error: unknown) => {
+      if (!hasCode(error, missingJob, otherState)) throw error
+    })
+  }
+  return {
+    async take(wait) {
+      const job = await worker.getNextJob(noLock, { block: wait })
+      return job ? { ...toIntakeJob(job), length: worker.lengths.get(job) ?? 0 } : null
+    },
+    listTaken: () => worker.listActive(),
+    async read(id) {
+      const job = await worker.readJob(id)
+      return job && toIntakeJob(job)
+    },
+    async readText(id) {
+      const json = await worker.readJson(id)
+      return json && String(json.data)
+    },
+    end: (id, outcome) =>
+      unlessGone(
+        'errors' in outcome
+          ? worker
+              .toJob(id)
+              .moveToFailed(new UnrecoverableError(toFailedReason(outcome.errors)), noLock, false)
+          : worker.toJob(id).moveToCompleted(outcome, noLock, false),
+      ),
+    park(id, until) {
+      const time = Math.max(until.getTime(), Date.now() + minParkMs)
+      return unlessGone(worker.toJob(id).moveToDelayed(time, noLock))
+    },
+    unpark: (id) => worker.promote(id),
+    isOurs: () => engine.isOurs(),
+    interrupt: async () => void (await settlesWithin(worker.interrupt(), closeMs)),
+    async close() {
+      await settlesWithin(worker.interrupt(), closeMs)
+      if (!(await settlesWithin(worker.close(true), closeMs))) await settlesWithin(worker.abandon(), closeMs)
+    },
+  }
+}
