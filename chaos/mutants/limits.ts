@@ -89,10 +89,10 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: 'the signature of a queue job',
-    file: 'src/infra/queue/signed-jobs.ts',
+    file: 'src/features/intake/job-signatures.ts',
     edits: [
       {
-        from: '!secrets.some((secret) => timingSafeEqual(toMac(secret, time, id, payload), given))',
+        from: '!secrets.some((secret) => timingSafeEqual(toJobMac(secret, time, id, payload), given))',
         to: 'false',
       },
     ],

@@ -6,24 +6,15 @@ import { finishReasons, runStatusSchema } from '../state/run-view.ts'
 
 /** Schemas of paths, queries and headers. Everything arrives as text; all objects reject unknown names. */
 
-/** Action ids are 32-bit in the database; anything above names no action. */
-const maxActionId = 2_147_483_647
-
-const parseDigits = (value: unknown): unknown =>
+/** The number of a text of digits; anything else as it is. */
+export const parseDigits = (value: unknown): unknown =>
   typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
 
-/** `-1` is from the start, as LangGraph's clients send it. */
-const parsePosition = (value: unknown): unknown => parseDigits(value === '-1' ? '0' : value)
-const afterSchema = z.preprocess(
-  parsePosition,
-  z.int('must be the id of an action, or 0 or -1 for the start').min(0).max(maxActionId),
-)
-const position = 'The action after which the stream starts; absent, 0 or -1: the first'
 /** A whole number in a query. */
 export const createCountSchema = (min: number, max: number) =>
   z.preprocess(parseDigits, z.int(`must be an integer from ${min} to ${max}`).min(min).max(max))
 /** `true` or `false` in a query. */
-const booleanSchema = z.preprocess(
+export const booleanSchema = z.preprocess(
   (value) => (value === 'true' ? true : value === 'false' ? false : value),
   z.boolean(),
 )
@@ -33,24 +24,11 @@ const cursorSchema = z
   .regex(/^[\x21-\x7e]{1,1000}$/, 'must be the next_cursor of an earlier response')
   .describe('`next_cursor` of the page before')
 
-/** The id of an action: a positive 32-bit integer. */
-export const actionIdSchema = z.int().min(1).max(maxActionId)
-
 /** The path `/{id}`: of a run, a session, a webhook … */
 export const createIdParams = (one: string) =>
   z.strictObject({ id: idSchema.describe(`The id of the ${one}`) })
 /** The path of a run. */
 export const runParams = createIdParams('run')
-/** The path of a session. */
-export const sessionParams = createIdParams('session')
-/** The path `/{id}/blobs/{sha256}`. */
-export const blobParams = runParams.extend({
-  sha256: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hexadecimal digits')
-    .describe('The hash of the bytes, as a result names it'),
-})
-
 /**
  * Every call may name its business: the admin token acts for it, any other token must belong to it.
  *
@@ -64,38 +42,13 @@ export const blobParams = runParams.extend({
 export const businessQuery = z.strictObject({ business_id: requestBusinessSchema.optional() })
 /** A page of things that belong to no business. */
 export const plainPageQuery = z.strictObject({ limit: limitSchema, cursor: cursorSchema.optional() })
-const pageQuery = businessQuery.extend(plainPageQuery.shape)
-
-/** The path `/{id}/actions/{action}`. */
-export const actionParams = sessionParams.extend({
-  action: z.preprocess(parseDigits, actionIdSchema).describe('The id of the action'),
-})
-const queryActionSchema = createCountSchema(0, maxActionId)
-/** A page of the actions of a session. */
-export const actionsQuery = businessQuery.extend({
-  after: queryActionSchema.describe('The first ones after this id').optional(),
-  before: queryActionSchema.describe('Without `after`: the last ones before this id').optional(),
-  turn: queryActionSchema.describe('Of this turn only').optional(),
-  node: z.string().min(1).max(200).describe('Of this node or tool only').optional(),
-  limit: createCountSchema(1, 500).describe('Actions of a page, at most').default(100),
-})
-
-/** A page of the messages of an action. */
-export const promptQuery = businessQuery.extend({
-  after: queryActionSchema.describe('Without the first so many messages').default(0),
-})
+/** A page of things of a business. */
+export const pageQuery = businessQuery.extend(plainPageQuery.shape)
 
 /** A page of sessions, of one user where `user_id` is set. */
 export const sessionsQuery = pageQuery.extend({ user_id: idSchema.describe('Of this user only').optional() })
-const userIdSchema = idSchema.describe('The user')
-/** Everything of one user. */
-export const userQuery = businessQuery.extend({ user_id: userIdSchema })
-/** A page of memories of a user, or the best matches for `query`. */
-export const memoriesQuery = pageQuery.extend({
-  user_id: userIdSchema,
-  query: z.string().min(1).max(2000).describe('Words that are searched for, by meaning too').optional(),
-})
-const idempotencyKeySchema = z
+/** A key of a caller's own. */
+export const idempotencyKeySchema = z
   .string()
   .regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters')
 
@@ -122,7 +75,8 @@ export const readSpan = ({ from, to }: z.output<typeof spanQuery>) =>
     to: to && new Date(Date.parse(to) + (isDay(to) ? dayMs : 0)).toISOString(),
   })
 
-const metadataPrefix = 'metadata.'
+/** Begins the members of metadata in a query. */
+export const metadataPrefix = 'metadata.'
 
 /** A page of runs, filtered by user, session, status, idempotency key and members of their metadata. */
 export const runsQuery = sessionsQuery
@@ -162,78 +116,6 @@ export const runsQuery = sessionsQuery
     // beside the errors of the known ones
     { when: () => true },
   )
-
-/** The filter that a query describes: what begins with `metadata.` is a member of the metadata. */
-export const readRunFilter = ({ business_id: _, ...query }: z.output<typeof runsQuery>) => {
-  const names = Object.keys(query).filter((name) => name.startsWith(metadataPrefix))
-  const metadata = Object.fromEntries(
-    names.map((name) => [name.slice(metadataPrefix.length), String(query[name])]),
-  )
-  const { limit, cursor, user_id, session_id, status, idempotency_key, finish_reason } = query
-  const { error, node, model, q, order, count } = query
-  return omitUndefined({
-    limit,
-    cursor,
-    user_id,
-    session_id,
-    status,
-    idempotency_key,
-    finish_reason,
-    error,
-    node,
-    model,
-    q,
-    order,
-    count,
-    ...readSpan(query),
-    ...(names.length > 0 && { metadata }),
-  })
-}
-/** Whether large results are part of a state; true unless it is set. */
-export const stateQuery = businessQuery.extend({
-  inline: booleanSchema.describe('`false`: large results as {blob, bytes, head}').default(true),
-})
-
-/** Of the state of a session, up to an action. */
-export const sessionStateQuery = stateQuery.extend({
-  action: queryActionSchema
-    .describe('The state as this action left it; 0: before any; absent: the latest')
-    .optional(),
-})
-
-/** The position after which a stream starts. */
-export const eventsQuery = businessQuery.extend({ after: afterSchema.describe(position).optional() })
-/** The position at which a client reconnects. */
-export const eventsHeaders = z.looseObject({
-  'last-event-id': z
-    .preprocess((value) => (value === '' ? '0' : value), afterSchema)
-    .describe(position)
-    .optional(),
-})
-
-/** The position at which a client of a business's stream reconnects. */
-export const changesHeaders = z.looseObject({
-  'last-event-id': z
-    .preprocess(
-      (value) => (value === '' ? undefined : parseDigits(value)),
-      z.int('must be the id of an event').min(0).max(Number.MAX_SAFE_INTEGER).optional(),
-    )
-    .describe('The id of the last event; absent: the stream starts now')
-    .optional(),
-})
-
-/** The action after which a stream continues: the header wins over the query, neither means from the start. */
-export const readPosition = (
-  headers: { 'last-event-id'?: unknown },
-  query: { after?: number | undefined },
-): number => Math.max(0, Number(headers['last-event-id'] || query.after || 0))
-
-/** The headers of submitting a run. */
-export const submitHeaders = z.looseObject({
-  'idempotency-key': idempotencyKeySchema
-    .describe('A key of your own: the same key and body are the same run')
-    .optional(),
-})
 
 /** The object without undefined fields, as `exactOptionalPropertyTypes` requires. */
 export const omitUndefined = <T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } =>

@@ -88,34 +88,10 @@ const check = <Schema extends z.ZodType>(node: string, schema: Schema, value: un
 
 /** What routing, reflection, the next plan and the answer are read from stays in the action, however large the rest. */
 const retainedKeys = [
-  'call',
-  'calls',
-  'block',
-  'on_failure',
-  'leading_reads',
-  'dialect',
-  'closing',
-  'notes',
-  'worked_ms',
-  'not_before',
-  'structure',
-  'output_style',
-  'given',
-  'open',
-  'later',
-  'start',
-  'proposed',
-  'judged',
-  'is_error',
-  'draft',
-  'finish',
-  'answer',
-  'error',
-  'reasoning',
-  'reasoned_by',
-  'provenance',
-  'compacted',
-] as const
+  'call calls block on_failure leading_reads dialect closing notes worked_ms not_before structure',
+  'output_style given open later start proposed judged is_error draft finish answer error reasoning',
+  'reasoned_by provenance compacted',
+].flatMap((keys) => keys.split(' '))
 
 const moveToBlob = async (
   result: ActionBody['result'],

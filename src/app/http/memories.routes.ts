@@ -1,15 +1,9 @@
 import { Readable } from 'node:stream'
-import {
-  businessQuery,
-  createIdParams,
-  memoriesQuery,
-  omitUndefined,
-  pageSchema,
-  userQuery,
-} from '../../routes/parameters.ts'
+import { businessQuery, createIdParams, omitUndefined, pageSchema } from '../../routes/parameters.ts'
 import { type App, createDocs } from '../../routes/route.ts'
 import { MasonError } from '../../state/errors.ts'
 import { memoryViewSchema, userKnowledgeSchema } from '../../state/memory-view.ts'
+import { memoriesQuery, userQuery } from './parameters.ts'
 
 const describe = createDocs('memories')
 

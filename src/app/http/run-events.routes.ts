@@ -1,15 +1,8 @@
-import {
-  businessQuery,
-  changesHeaders,
-  eventsHeaders,
-  eventsQuery,
-  readPosition,
-  runParams,
-  sessionParams,
-} from '../../routes/parameters.ts'
+import { businessQuery, runParams } from '../../routes/parameters.ts'
 import { throwNoSuchRun } from '../../routes/problems.ts'
 import { type App, createDocs } from '../../routes/route.ts'
 import { runChangeSchema, runEventSchema } from '../../state/run-view.ts'
+import { changesHeaders, eventsHeaders, eventsQuery, readPosition, sessionParams } from './parameters.ts'
 import type { ServerContext } from './plumbing/server-context.ts'
 import { sendEvents } from './plumbing/sse.ts'
 import { throwNoSuchSession } from './sessions.routes.ts'

@@ -1,16 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import {
-  blobParams,
-  businessQuery,
-  pageSchema,
-  readRunFilter,
-  runParams,
-  runsQuery,
-  stateQuery,
-  submitHeaders,
-} from '../../routes/parameters.ts'
+import { businessQuery, pageSchema, runParams, runsQuery } from '../../routes/parameters.ts'
 import { HttpError, type ProblemCode, throwNoSuchRun } from '../../routes/problems.ts'
 import { type App, createDocs, type RouteDoc, respondsWith } from '../../routes/route.ts'
 import { openDeadline } from '../../state/deadline.ts'
@@ -25,6 +16,7 @@ import {
 import { admittedRunSchema, type RunView, runViewSchema } from '../../state/run-view.ts'
 import { runtimeStateSchema } from '../../state/runtime-state.ts'
 import type { BusinessApi } from '../api.ts'
+import { blobParams, readRunFilter, stateQuery, submitHeaders } from './parameters.ts'
 import { allBusinesses } from './plumbing/auth.ts'
 import type { ServerContext } from './plumbing/server-context.ts'
 

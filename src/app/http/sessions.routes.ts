@@ -1,21 +1,18 @@
 import { z } from 'zod'
-import {
-  actionIdSchema,
-  actionParams,
-  actionsQuery,
-  businessQuery,
-  omitUndefined,
-  pageSchema,
-  promptQuery,
-  sessionParams,
-  sessionStateQuery,
-  sessionsQuery,
-} from '../../routes/parameters.ts'
+import { businessQuery, omitUndefined, pageSchema, sessionsQuery } from '../../routes/parameters.ts'
 import { type App, createDocs, respondsWith } from '../../routes/route.ts'
 import { MasonError } from '../../state/errors.ts'
 import { patchSchema } from '../../state/patch.ts'
 import { actionPromptSchema, actionViewSchema, sessionViewSchema } from '../../state/run-view.ts'
 import { runtimeStateSchema } from '../../state/runtime-state.ts'
+import {
+  actionIdSchema,
+  actionParams,
+  actionsQuery,
+  promptQuery,
+  sessionParams,
+  sessionStateQuery,
+} from './parameters.ts'
 
 const describe = createDocs('sessions')
 

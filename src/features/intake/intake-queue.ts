@@ -2,14 +2,10 @@ import { type Job, type JobJson, UnrecoverableError } from 'bullmq'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
 import { createErrorReporter, PatientWorker } from '../../infra/queue/consumer.ts'
 import type { JobOutcome } from '../../infra/queue/job-outcome.ts'
-import {
-  type IntakeJob,
-  intakeQueueName,
-  overrideJobOptions,
-  toFailedReason,
-} from '../../infra/queue/jobs.ts'
+import { type IntakeJob, intakeQueueName, overrideJobOptions } from '../../infra/queue/jobs.ts'
 import type { QueueDriver } from '../../infra/queue/queue-driver.ts'
 import type { Log } from '../../state/ports/log.ts'
+import type { FieldError } from '../../state/resource-schema.ts'
 
 /** A job as it is taken; `length`: of its data as text. */
 export type TakenJob = IntakeJob & { length: number }
@@ -113,6 +109,18 @@ class IntakeWorker extends PatientWorker {
     }
   }
 }
+
+const maxReasonErrors = 100
+const maxReasonLength = 1_000
+
+/** What BullMQ stores and sends to every listener as `failedReason`: JSON of the errors, the first 100 of 1,000 characters each. */
+const toFailedReason = (errors: readonly FieldError[]): string =>
+  JSON.stringify(
+    errors.slice(0, maxReasonErrors).map(({ pointer, detail }) => ({
+      pointer: pointer.slice(0, maxReasonLength),
+      detail: detail.slice(0, maxReasonLength),
+    })),
+  )
 
 const hasCode = (error: unknown, ...codes: number[]): boolean =>
   codes.includes((error as { code?: number }).code ?? 0)

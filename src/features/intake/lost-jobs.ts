@@ -4,12 +4,13 @@ import { isStatementTimeout } from '../../infra/database/database-errors.ts'
 import { readableJson } from '../../infra/database/pagination.ts'
 import type { JobOutcome } from '../../infra/queue/job-outcome.ts'
 import type { IntakeJob } from '../../infra/queue/jobs.ts'
-import { findSignatureError, type SignedJob } from '../../infra/queue/signed-jobs.ts'
+import type { SignedJob } from '../../infra/queue/signed-jobs.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
 import { type InvalidJob, toJobErrors, toJobFacts, toUnparsedFacts } from './intake.ts'
 import { endsTerm } from './intake-lease.ts'
 import type { IntakeQueue } from './intake-queue.ts'
+import { findSignatureError } from './job-signatures.ts'
 
 /** After so many lost workers a job is rejected. The first may have died of another job; later ones had only this one. */
 const maxLost = 3

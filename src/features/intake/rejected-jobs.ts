@@ -2,12 +2,12 @@ import type { z } from 'zod'
 import type { Admission, AdmittedRun } from '../../engine/runs/admission.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { type PageRequest, readPage } from '../../infra/database/pagination.ts'
-import { openSignedJob } from '../../infra/queue/signed-jobs.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
 import type { JobData } from '../../state/run-request.ts'
 import type { Page } from '../../state/run-view.ts'
 import { checkJobData } from './intake.ts'
+import { openSignedJob } from './job-signatures.ts'
 import type { rejectedJobDataSchema, rejectedJobSchema } from './rejected-job.ts'
 
 type RejectedJob = z.infer<typeof rejectedJobSchema>

@@ -2,7 +2,6 @@ import type { Job, JobsOptions } from 'bullmq'
 import { z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
-import type { FieldError } from '../../state/resource-schema.ts'
 
 /** Our side of BullMQ's jobs: ids, priorities, options, and the handlers that get them. */
 
@@ -31,18 +30,6 @@ export type IntakeJob = { id: string; name: string; data: unknown }
 
 /** Handles one wake-up. The signal aborts when the consumer closes. */
 export type WakeUpHandler = (wakeUp: WakeUp, signal: AbortSignal) => Promise<void>
-
-const maxReasonErrors = 100
-const maxReasonLength = 1_000
-
-/** What BullMQ stores and sends to every listener as `failedReason`: JSON of the errors, the first 100 of 1,000 characters each. */
-export const toFailedReason = (errors: readonly FieldError[]): string =>
-  JSON.stringify(
-    errors.slice(0, maxReasonErrors).map(({ pointer, detail }) => ({
-      pointer: pointer.slice(0, maxReasonLength),
-      detail: detail.slice(0, maxReasonLength),
-    })),
-  )
 
 const maxPriority = 100
 

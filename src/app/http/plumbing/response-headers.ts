@@ -26,26 +26,10 @@ export const allowOrigins = async (app: App, origins: readonly string[]): Promis
         origin: isAllowed ? origin : false,
         preflight: preflight !== undefined,
         methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS'],
-        allowedHeaders: [
-          'authorization',
-          'content-type',
-          'idempotency-key',
-          'last-event-id',
-          'x-request-id',
-          'x-file-name',
-          'x-sha256',
-          'upload-length',
-          'upload-offset',
-        ],
-        exposedHeaders: [
-          'location',
-          'x-request-id',
-          'idempotent-replayed',
-          'retry-after',
-          'etag',
-          'upload-offset',
-          'upload-length',
-        ],
+        allowedHeaders:
+          'authorization, content-type, idempotency-key, last-event-id, x-request-id, x-file-name, x-sha256, upload-length, upload-offset',
+        exposedHeaders:
+          'location, x-request-id, idempotent-replayed, retry-after, etag, upload-offset, upload-length',
         maxAge: 600,
       })
     },

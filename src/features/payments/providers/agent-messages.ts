@@ -1,8 +1,8 @@
 import type { AgentMessage, AgentPart } from '../../../state/ports/agents.ts'
 import type { Json } from '../../../state/runtime-state.ts'
+import { ap2Keys, ap2Texts } from '../../ap2-wire.ts'
 import type { MandatePair } from '../ledger/orders.ts'
 import type { AgentRoute } from '../ports/agent-route.ts'
-import { ap2Keys, ap2Texts } from '../../ap2-wire.ts'
 
 /** What the executor says to agents: the messages of AP2 that move money (AP2.md 3.2, steps 7 to 12, and those of 0.2). */
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Json } from '../../../state/runtime-state.ts'
 import { toPlainLine } from '../../../state/text/plain-line.ts'
+import { ap2Keys } from '../../ap2-wire.ts'
 import { maxIdChars } from '../mandates/ids.ts'
 import { JsonNumber } from '../mandates/json.ts'
 import { currencyExponents, formatMoney, type Money, parseMinor, parseMoney } from '../mandates/money.ts'
@@ -11,7 +12,6 @@ import { cartMandateSchema, cartOfferSchema, contactAddressSchema } from '../man
 import { readTotal } from '../mandates/v2/total.ts'
 import { checkoutSchema } from '../mandates/v2/types.ts'
 import { parseBy, readBy, type Violation } from '../mandates/violations.ts'
-import { ap2Keys } from '../../ap2-wire.ts'
 import type { MerchantOffer, Price, ReplyParts } from '../ports/run-payments.ref.ts'
 
 /** So many carts of a reply are read; a shop window has fewer. */

@@ -208,24 +208,11 @@ const requireTypes = (
     }))
 
 /** Claims of SD-JWT VC and of the open mandate itself; all others are presets. */
-const ownClaims = new Set([
-  'vct',
-  'constraints',
-  'cnf',
-  'iss',
-  'sub',
-  'aud',
-  'nonce',
-  'iat',
-  'nbf',
-  'exp',
-  'jti',
-  'status',
-  '_sd',
-  '_sd_alg',
-  'sd_hash',
-  'issuer_jwt_hash',
-])
+const ownClaims = new Set(
+  'vct constraints cnf iss sub aud nonce iat nbf exp jti status _sd _sd_alg sd_hash issuer_jwt_hash'.split(
+    ' ',
+  ),
+)
 
 /** A violation for every value of the open mandate that the closed one lacks or changes (agent_authorization.md, rule 2). */
 const checkPresets = (open: Record<string, unknown>, closed: Record<string, unknown>): Violation[] =>

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { openSignedJob, signJob } from '../../../src/infra/queue/signed-jobs.ts'
+import { openSignedJob } from '../../../src/features/intake/job-signatures.ts'
+import { signJob } from '../../../src/infra/queue/signed-jobs.ts'
 
 const [secret, previous, other] = ['current', 'previous', 'another'].map((name) => name.padEnd(32, '-')) as [
   string,
