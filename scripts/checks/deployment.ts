@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parse, parseAllDocuments } from 'yaml'
 import { featureSources } from '../../src/app/features.generated.ts'
-import { loadKind } from '../../src/features/load-features.ts'
+import { metricsRef } from '../../src/features/core.ref.ts'
+import { loadKind, openFeatures } from '../../src/features/load-features.ts'
 import { settingNames } from '../../src/infra/config/settings.ts'
-import { createMetrics } from '../../src/infra/telemetry/metrics.ts'
 import type { Check } from '../check-repository.ts'
 import { root } from '../source-tree.ts'
 
@@ -117,6 +117,7 @@ const findPodProblems = ({ kind, name, spec }: (typeof pods)[number]): string[] 
 
 /** The names of all metrics, with those of the parts of histograms. */
 const listMetrics = async (): Promise<string[]> => {
+  const createMetrics = (await openFeatures(featureSources, [], [metricsRef])).get(metricsRef)
   const metrics = createMetrics(() => Promise.reject(new Error('no database here')))
   for (const { definition } of await loadKind(featureSources, 'metrics'))
     metrics.addCounter({ ...definition, read: () => null })

@@ -112,6 +112,10 @@ const filesOfFeatures: Record<string, FeatureSource['files']> = {
     'trusted-keys.service.ts': () => import('../features/payments/trusted-keys.service.ts'),
     'unrepeatable-work.service.ts': () => import('../features/payments/unrepeatable-work.service.ts'),
   },
+  prometheus: {
+    'feature.ts': () => import('../features/prometheus/feature.ts'),
+    'metrics.service.ts': () => import('../features/prometheus/metrics.service.ts'),
+  },
   schedules: {
     'feature.ts': () => import('../features/schedules/feature.ts'),
     'schedule-firing.service.ts': () => import('../features/schedules/schedule-firing.service.ts'),

@@ -1,5 +1,6 @@
 import { createBacklogReader } from '../engine/runs/backlog.ts'
 import { endLeases } from '../engine/runs/leases.ts'
+import { metricsRef } from '../features/core.ref.ts'
 import type { FeatureSource } from '../features/load-features.ts'
 import type { Config } from '../infra/config/config.ts'
 import { ensureDatabaseId } from '../infra/database/database-id.ts'
@@ -12,8 +13,9 @@ import { openHints } from '../infra/queue/hints.ts'
 import { openQueues } from '../infra/queue/queues.ts'
 import { createScrubbedLog } from '../infra/secrets/scrubbed-log.ts'
 import { createScrubber, type Scrubber } from '../infra/secrets/scrubber.ts'
-import { createMetrics } from '../infra/telemetry/metrics.ts'
+import { noMetrics } from '../infra/telemetry/metrics.ts'
 import { createAuditing } from './audited-database.ts'
+import { findEarly } from './find-early.ts'
 import { readFeatureMigrations } from './load-feature-sources.ts'
 import { withToolMetrics } from './measured-tracer.ts'
 import { openTracing } from './open-tracing.ts'
@@ -55,7 +57,7 @@ export const openDrivers = async (
   const workerDatabase =
     opened.worker === opened.api ? apiDatabase : (wrap.database?.(opened.worker) ?? opened.worker)
   const readBacklog = createBacklogReader(database, clock)
-  const metrics = createMetrics(readBacklog)
+  const metrics = (await findEarly(config, metricsRef))?.(readBacklog) ?? noMetrics
   metrics.onScrape(() => {
     const spans = telemetry.counts()
     if (spans) metrics.spans(spans)

@@ -13,7 +13,7 @@ import type { Hints } from '../infra/queue/hints.ts'
 import type { Queues } from '../infra/queue/queues.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
-import type { Backlog, SpanCounts } from '../infra/telemetry/metrics.ts'
+import type { Backlog, CreateMetrics, SpanCounts } from '../infra/telemetry/metrics.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { RegistryView } from '../models/ports/model-ports.ts'
 import type { InProcessModel } from '../models/providers/in-process-model.ts'
@@ -340,6 +340,10 @@ export const renderPushRef = defineRef<RenderPush>('core.render-push')
 /** The runs of all businesses. A feature provides it. Without one, a list of runs is of one business. */
 export const allRunsRef =
   defineRef<(filter: RunFilter & { count?: boolean }) => Promise<RunPage>>('core.all-runs')
+/**
+ * A feature provides it, in `metrics.service.ts`, which is found as `tracingRef` is. Without one, nothing is counted.
+ */
+export const metricsRef = defineRef<CreateMetrics>('core.metrics')
 /** What waits in the database, for all processes. */
 export const backlogRef = defineRef<() => Promise<Backlog>>('core.backlog')
 

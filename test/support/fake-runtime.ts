@@ -2,10 +2,16 @@ import { Readable } from 'node:stream'
 import type { BusinessApi, Runtime } from '../../src/app/api.ts'
 import type { AuditEntry } from '../../src/app/audited-database.ts'
 import { featureSources } from '../../src/app/features.generated.ts'
-import { budgetCheckRef, businessRunsRef, graphRef, modelGatewayRef } from '../../src/features/core.ref.ts'
-import { addFeatureRoutes } from '../../src/features/load-features.ts'
+import {
+  budgetCheckRef,
+  businessRunsRef,
+  graphRef,
+  metricsRef,
+  modelGatewayRef,
+} from '../../src/features/core.ref.ts'
+import { addFeatureRoutes, openFeatures } from '../../src/features/load-features.ts'
 import type { HealthReport } from '../../src/infra/telemetry/health-report.ts'
-import { createMetrics } from '../../src/infra/telemetry/metrics.ts'
+import { type CreateMetrics, noMetrics } from '../../src/infra/telemetry/metrics.ts'
 import type { ModelGateway } from '../../src/models/ports/call-ports.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { RunStatus, RunView, SessionView } from '../../src/state/run-view.ts'
@@ -34,6 +40,9 @@ export type FakeRuntime = {
   /** The requests whose changes are logged. */
   audited: AuditEntry[]
 }
+
+const createMetrics: CreateMetrics =
+  (await openFeatures(featureSources, [], [metricsRef])).find(metricsRef) ?? (() => noMetrics)
 
 const noUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
 const someTime = '2026-01-02T03:04:05.678Z'

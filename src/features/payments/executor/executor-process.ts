@@ -7,8 +7,8 @@ import { systemClock } from '../../../infra/lib/system-clock.ts'
 import { settlesWithin } from '../../../infra/lib/timeouts.ts'
 import { openHints } from '../../../infra/queue/hints.ts'
 import { openQueues } from '../../../infra/queue/queues.ts'
-import { createMetrics } from '../../../infra/telemetry/metrics.ts'
-import { cardSigningRef, paymentAgentsRef } from '../../core.ref.ts'
+import { noMetrics } from '../../../infra/telemetry/metrics.ts'
+import { cardSigningRef, metricsRef, paymentAgentsRef } from '../../core.ref.ts'
 import type { ProcessDefinition } from '../../definitions.ts'
 import { startPayments } from './start-payments.ts'
 
@@ -42,6 +42,7 @@ export const openExecutor: ProcessDefinition['open'] = async (config, { log, scr
     const agents = await find(paymentAgentsRef)
     const signNextCard = await find(cardSigningRef)
     const parts = { database, egress, queues, hints, clock: systemClock, log, scrubber, agents, signNextCard }
+    const metrics = (await find(metricsRef))?.(async () => noBacklog) ?? noMetrics
     const executor = await startPayments(config, parts)
     closers.add(() => executor.stop())
     return {
@@ -50,7 +51,7 @@ export const openExecutor: ProcessDefinition['open'] = async (config, { log, scr
       readyMessage: 'the executor of payments is ready',
       readyFields: { issuer: toIssuer(config) },
       stopMessage: 'stopping: what is being sent ends, other executors take the rest',
-      metrics: createMetrics(async () => noBacklog),
+      metrics,
       async health() {
         const since = performance.now()
         const check = await database.query('SELECT 1').then(
