@@ -144,6 +144,16 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
+    folder: 'src/features/tables',
+    files: {
+      'feature.ts': () => import('../features/tables/feature.ts'),
+      'query-table.tool.ts': () => import('../features/tables/query-table.tool.ts'),
+      'run-tables.service.ts': () => import('../features/tables/run-tables.service.ts'),
+      'tables.reader.ts': () => import('../features/tables/tables.reader.ts'),
+      'tables.run-service.ts': () => import('../features/tables/tables.run-service.ts'),
+    },
+  },
+  {
     folder: 'src/features/trajectories',
     files: {
       'feature.ts': () => import('../features/trajectories/feature.ts'),

@@ -5,6 +5,7 @@ import { type CheckWebhookAddress, refuseWebhookAddress } from '../engine/runs/w
 import * as core from '../features/core.ref.ts'
 import type { Ref } from '../features/definitions.ts'
 import { type FeatureSource, type Features, openFeatures, provide } from '../features/load-features.ts'
+import type { FileService } from '../files/run-files.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
 import type { GraphInfo } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
@@ -27,6 +28,7 @@ type CoreParts = Drivers & {
   models: Models
   modelGateway: ModelGateway
   registry: Registry
+  files: FileService
   checkBudgets(spender: Spender): Promise<void>
   checkWebhookAddress: CheckWebhookAddress
   runsOf(businessId: string): BusinessRuns
@@ -50,6 +52,7 @@ export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
     provide(core.registryRef, parts.registry),
     provide(core.registryViewRef, () => parts.registry.view),
     provide(core.tracerRef, parts.tracer),
+    provide(core.fileServiceRef, parts.files),
     provide(core.budgetCheckRef, parts.checkBudgets),
     provide(core.serverAddressRef, {
       origin: toIssuer(parts.config),

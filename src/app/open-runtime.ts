@@ -26,7 +26,7 @@ import { loadProduct } from './load-all-parts.ts'
 import { openDrivers, openScrubber } from './open-drivers.ts'
 import { openModels } from './open-models.ts'
 import { createWebhookCheck, openRuntimeFeatures } from './open-runtime-features.ts'
-import { openRunServices } from './run-services.ts'
+import { openFiles, openRunServices } from './run-services.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 
 /**
@@ -67,6 +67,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   await ensureBusiness(database, 'default')
   const layer = await openModels(config, options, drivers)
   const models = layer.for({ business_id: 'default', user_id: null, run_id: null })
+  const files = openFiles(config, drivers, sources)
   const checkWebhookAddress = createWebhookCheck((ref) => features.find(ref))
   const features = await openRuntimeFeatures({
     ...drivers,
@@ -77,6 +78,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     models,
     modelGateway: layer.service,
     registry: layer.registry,
+    files,
     checkBudgets: (spender) => layer.budgets.check(spender),
     checkWebhookAddress,
     runsOf: (businessId) => of(businessId),
@@ -84,10 +86,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   for (const counter of await features.loadCounters()) metrics.addCounter(counter)
   const retention = await features.loadRetention()
   const memory = features.find(userMemoryRef) ?? noUserMemory
-  const { services, files } = await openRunServices(
-    { ...drivers, sources, config, layer, features, memory },
-    options,
-  )
+  const services = await openRunServices({ ...drivers, layer, files, features, memory }, options)
   const graph = buildGraph(parts, Object.keys(services))
   const onRunEnded = ({ outcome, ...end }: RunEnd): void => {
     metrics.runEnded(outcome, end.ms)

@@ -5,6 +5,7 @@ import type { SecretAnswers } from '../engine/runs/secret-answers.ts'
 import type { CheckWebhookAddress } from '../engine/runs/webhook-address.ts'
 import type { UnrepeatableWork } from '../engine/sessions/repeated-effects.ts'
 import type { UserMemory } from '../engine/sessions/user-memory.ts'
+import type { FileService } from '../files/run-files.ts'
 import type { GraphInfo } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { Database } from '../infra/database/database.ts'
@@ -185,6 +186,9 @@ export const inProcessModelRef = defineRef<InProcessModel>('core.in-process-mode
  * `refresh` then.
  */
 export const registryRef = defineRef<Viewed & { refresh(): Promise<void> }>('core.registry')
+
+/** The files of the runs of this process. */
+export const fileServiceRef = defineRef<FileService>('core.file-service')
 
 /** What the registry has now. */
 export const registryViewRef = defineRef<() => RegistryView>('core.registry-view')

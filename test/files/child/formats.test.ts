@@ -3,13 +3,9 @@ import { readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import type { TableRows } from '../../../src/features/tables/child/query-job.ts'
 import { openFileProcess } from '../../../src/files/file-process.ts'
-import type {
-  FileContents,
-  FileJob,
-  FileReply,
-  TableRows,
-} from '../../../src/files/protocol/child-protocol.ts'
+import type { FileContents, FileJob, FileReply } from '../../../src/files/protocol/child-protocol.ts'
 import { documentReaders } from '../../support/document-readers.ts'
 import {
   docxParts,
@@ -48,7 +44,7 @@ const docxReader = new URL('../../../src/features/documents/docx.ts', import.met
 /** The reply of the file process; its reason as an error where it gave none. */
 const run = async (job: FileJob) => {
   const reply = await process.run(job, new AbortController().signal)
-  if (reply.ok) return reply as FileReply & { contents: FileContents; rows: TableRows }
+  if (reply.ok) return reply as FileReply & { contents: FileContents; output: TableRows }
   throw new Error('message' in reply ? reply.message : reply.kind)
 }
 
@@ -84,7 +80,7 @@ const openTables = async (name: string, bytes: string | Uint8Array) => {
   }))
   return {
     query: async (sql: string): Promise<TableRows> =>
-      (await run({ kind: 'query', sql, tables: loaded, cached: null })).rows,
+      (await run({ kind: 'reader', name: 'query', input: { sql, tables: loaded, cached: null } })).output,
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   }
 }

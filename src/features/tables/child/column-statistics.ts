@@ -1,7 +1,8 @@
+import type { Cell } from '../../../files/child/reader-definition.ts'
 import type { PreparedColumn } from '../../../state/files/prepared-files.ts'
 import { cutText } from '../../../state/text/cut-text.ts'
 import { type Marks, toSeconds } from './cell-dates.ts'
-import { type Cell, isNullText, isNullWord, neutralCell, type Reading, readings } from './cell-values.ts'
+import { isNullText, isNullWord, neutralCell, type Reading, readings } from './cell-values.ts'
 import { type ColumnDecision, type ColumnFacts, decideColumn, findEvidence } from './column-decision.ts'
 import { isFilledCell } from './row-source.ts'
 

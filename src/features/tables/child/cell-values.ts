@@ -1,7 +1,5 @@
+import type { Cell } from '../../../files/child/reader-definition.ts'
 import { type Marks, readDate, readTime } from './cell-dates.ts'
-
-/** A cell of a table: its text as the file has it, or a number where the format has numbers. */
-export type Cell = string | number
 
 /** One way to read the cells of a column. Of a family, those that give the same values are one decision. */
 export type Reading = {

@@ -1,7 +1,8 @@
+import type { Cell } from '../../../files/child/reader-definition.ts'
 import type { ColumnType, PreparedColumn } from '../../../state/files/prepared-files.ts'
 import { cutText } from '../../../state/text/cut-text.ts'
 import type { Marks } from './cell-dates.ts'
-import { type Cell, findFamily, type Reading } from './cell-values.ts'
+import { findFamily, type Reading } from './cell-values.ts'
 
 /** A reading that no cell of a column contradicts, and what was met under it. */
 export type AliveReading = { reading: Reading; marks: Marks; read(cell: Cell): number | string | undefined }

@@ -1,10 +1,11 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { openFileProcess } from '../../src/files/file-process.ts'
-import type { FileJob } from '../../src/files/protocol/child-protocol.ts'
-import { documentReaders } from '../support/document-readers.ts'
-import { openFolder } from '../support/file-samples.ts'
+import type { TableRows } from '../../../src/features/tables/child/query-job.ts'
+import { openFileProcess } from '../../../src/files/file-process.ts'
+import type { FileJob } from '../../../src/files/protocol/child-protocol.ts'
+import { documentReaders } from '../../support/document-readers.ts'
+import { openFolder } from '../../support/file-samples.ts'
 
 /** What a table must be: its columns with their types, its rows, the first of them, and the sums of its numbers. */
 type Expected = {
@@ -47,8 +48,8 @@ test.each(Object.entries(expectations))(
     const { part, rows, columns, notes } = table
     const tables = [{ table: 't', path, name, type: '', part, rows, columns }]
     const ask = async (sql: string) => {
-      const reply = await run({ kind: 'query', sql, tables, cached: null })
-      return 'rows' in reply ? reply.rows.rows : []
+      const reply = await run({ kind: 'reader', name: 'query', input: { sql, tables, cached: null } })
+      return 'output' in reply ? (reply.output as TableRows).rows : []
     }
     const numbers = columns
       .filter(({ type }) => type === 'integer' || type === 'number')

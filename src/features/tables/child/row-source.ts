@@ -1,6 +1,10 @@
+import type { Cell } from '../../../files/child/reader-definition.ts'
+import { fileBounds } from '../../../files/protocol/child-protocol.ts'
 import { cutText } from '../../../state/text/cut-text.ts'
-import { fileBounds } from '../../protocol/child-protocol.ts'
-import { type Cell, findFamily, isNullWord } from './cell-values.ts'
+import { findFamily, isNullWord } from './cell-values.ts'
+
+/** Of a row of CSV. */
+export const maxRecordChars = 1_000_000
 
 /** The rows of one table of a file, in batches, without the header. */
 export type RowSource = {

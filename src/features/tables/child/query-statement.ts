@@ -1,20 +1,14 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import initSqlJs, { type Database, type Statement } from 'sql.js'
-import type { ColumnType } from '../../state/files/prepared-files.ts'
-import { quoteName } from '../../state/files/table-names.ts'
-import {
-  fileBounds,
-  type LoadedTable,
-  type QueryJob,
-  RefusedStatementError,
-  type TableCell,
-  type TableRows,
-} from '../protocol/child-protocol.ts'
+import type { Cell, FileReaders } from '../../../files/child/reader-definition.ts'
+import { claimedFormat, detectFormat } from '../../../files/child/sniff.ts'
+import { RefusedStatementError } from '../../../files/protocol/child-protocol.ts'
+import type { ColumnType } from '../../../state/files/prepared-files.ts'
+import { quoteName } from '../../../state/files/table-names.ts'
+import { toSeconds } from './cell-dates.ts'
+import { type Reading, readings } from './cell-values.ts'
 import { withTables } from './prepare-tables.ts'
-import type { FileReaders } from './reader-definition.ts'
-import { claimedFormat, detectFormat } from './sniff.ts'
-import { toSeconds } from './tables/cell-dates.ts'
-import { type Cell, type Reading, readings } from './tables/cell-values.ts'
+import type { LoadedTable, QueryJob, TableCell, TableRows } from './query-job.ts'
 import { maySumTexts } from './text-operands.ts'
 
 /**
@@ -168,6 +162,9 @@ const parseSingleStatement = (database: Database, text: string): Statement => {
   return value
 }
 
+const maxRows = 200
+const maxChars = 60_000
+
 const readResultRows = (statement: Statement): TableRows => {
   const rows: TableCell[][] = []
   let chars = 0
@@ -175,7 +172,7 @@ const readResultRows = (statement: Statement): TableRows => {
   while (!hasMore && statement.step()) {
     const row = statement.get().map(toCell)
     chars += row.reduce<number>((sum, cell) => sum + String(cell).length + 3, 0)
-    hasMore = rows.length === fileBounds.rows || chars > fileBounds.answerChars
+    hasMore = rows.length === maxRows || chars > maxChars
     if (!hasMore) rows.push(row)
   }
   return { columns: statement.getColumnNames(), rows, hasMore }

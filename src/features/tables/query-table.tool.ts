@@ -4,8 +4,8 @@ import { defineTool } from '../../graph/definitions.ts'
 import { findFile } from '../../state/files/find-file.ts'
 import { isTableFromFile, listTables, type PreparedTable } from '../../state/files/prepared-files.ts'
 import { quoteName } from '../../state/files/table-names.ts'
-import type { TableQueryResult } from '../../state/ports/files.ts'
 import type { Json } from '../../state/runtime-state.ts'
+import type { TableQueryResult } from './tables.ref.ts'
 
 const maxNamedColumns = 60
 
@@ -58,7 +58,7 @@ export default defineTool({
   }),
   reads: ['origin_files', 'preprocessed_files'],
   writes: [],
-  needs: ['files'],
+  needs: ['tables'],
   async run(state, context, signal) {
     const { sql } = readCallInput(context)
     const all = listTables(state).filter((table) =>
@@ -71,7 +71,7 @@ export default defineTool({
     const answer: TableQueryResult =
       all.length === 0
         ? { ok: false, reason: 'no file of this run holds a table' }
-        : await context.files.query({ sql, tables }, signal)
+        : await context.tables.query({ sql, tables }, signal)
     if (!answer.ok)
       return context.checkpoint(errorDraft('Could not query the tables', toErrorText(answer.reason, all)))
     const { columns, rows, hasMore } = answer

@@ -1,60 +1,66 @@
 import { mkdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { LRUCache } from 'lru-cache'
-import type { TableQuery, TableQueryResult } from '../state/ports/files.ts'
-import type { OriginFile } from '../state/runtime-state.ts'
-import { contentHash } from '../state/text/content-hash.ts'
-import type { FileProcess, ProcessFailure } from './file-process.ts'
-import type { SavedFile } from './origins/download.ts'
+import type { FileProcess, ProcessFailure } from '../../files/file-process.ts'
+import type { SavedFile } from '../../files/origins/download.ts'
+import { FileError } from '../../files/origins/file-error.ts'
+import type { FileService } from '../../files/run-files.ts'
+import type { RunKey } from '../../infra/database/database.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { OriginFile } from '../../state/runtime-state.ts'
+import { contentHash } from '../../state/text/content-hash.ts'
+import type { QueryJob, TableRows } from './child/query-job.ts'
+import type { TableQuery, TableQueryResult } from './tables.ref.ts'
 
 /** From this size on, loading takes long enough to store the loaded tables. */
 const minCachedBytes = 2 * 1024 * 1024
 const hourMs = 3_600_000
 
-/** What a statement over files needs. `newPath`: a path that nothing else uses. */
-export type QueryServices = {
-  business: string
-  process: FileProcess
-  cache: TableCache
-  newPath(): string
-  openFile(file: Readonly<OriginFile>, targetPath: string, signal: AbortSignal): Promise<SavedFile>
-}
+type QueryServices = { files: FileService; cache: TableCache; sql: Sql; run: RunKey }
 
 /** Runs one statement over the tables it names. Large tables stay loaded for the next statement. */
 export const queryTables = async (
-  { business, process, cache, newPath, openFile }: QueryServices,
+  { files, cache, sql, run }: QueryServices,
   query: TableQuery,
   signal: AbortSignal,
 ): Promise<TableQueryResult> => {
-  const saved = new Map<string, SavedFile>()
-  for (const { file } of query.tables)
-    if (!saved.has(file.name)) saved.set(file.name, await openFile(file, newPath(), signal))
-  const tables = query.tables.map(({ table, file }) => ({
-    table: table.table,
-    path: saved.get(file.name)?.path ?? '',
-    name: file.name,
-    type: file.type,
-    part: table.part,
-    rows: table.rows,
-    columns: table.columns.map(({ name, type, reading, null_words }) => ({
-      name,
-      type,
-      ...(reading && { reading }),
-      ...(null_words && { null_words }),
-    })),
-  }))
-  const bytes = [...saved.values()].reduce((sum, one) => sum + one.bytes, 0)
-  const key = contentHash([
-    business,
-    tables.map(({ path: _path, ...table }) => [table, saved.get(table.name)?.sha256]),
-  ])
-  const cached = bytes < minCachedBytes ? null : await cache.reserve(key)
-  const reply = await process
-    .run({ kind: 'query', sql: query.sql, tables, cached }, signal)
-    .finally(() => cached && cache.release(cached))
-  if (!reply.ok) return { ok: false, reason: 'message' in reply ? reply.message : failureReasons[reply.kind] }
-  if (!('rows' in reply)) throw new Error('the file process sent a reply of another kind')
-  return { ok: true, ...reply.rows }
+  const origins = [...new Map(query.tables.map(({ file }) => [file.name, file])).values()]
+  const ask = async (saved: SavedFile[], process: FileProcess): Promise<TableQueryResult> => {
+    const savedOf = ({ name }: OriginFile) => saved[origins.findIndex((origin) => origin.name === name)]
+    const tables = query.tables.map(({ table, file }) => ({
+      table: table.table,
+      path: savedOf(file)?.path ?? '',
+      name: file.name,
+      type: file.type,
+      part: table.part,
+      rows: table.rows,
+      columns: table.columns.map(({ name, type, reading, null_words }) => ({
+        name,
+        type,
+        ...(reading && { reading }),
+        ...(null_words && { null_words }),
+      })),
+    }))
+    const bytes = saved.reduce((sum, one) => sum + one.bytes, 0)
+    const hashes = query.tables.map(({ file }) => savedOf(file)?.sha256)
+    const key = contentHash([run.tenant, tables.map(({ path: _path, ...table }, at) => [table, hashes[at]])])
+    const cached = bytes < minCachedBytes ? null : await cache.reserve(key)
+    const input: QueryJob = { sql: query.sql, tables, cached }
+    const reply = await process
+      .run({ kind: 'reader', name: 'query', input }, signal)
+      .finally(() => cached && cache.release(cached))
+    if (!reply.ok)
+      return { ok: false, reason: 'message' in reply ? reply.message : failureReasons[reply.kind] }
+    if (!('output' in reply)) throw new Error('the file process sent a reply of another kind')
+    return { ok: true, ...(reply.output as TableRows) }
+  }
+  try {
+    return await files.withFiles(sql, run, origins, ask, signal)
+  } catch (error) {
+    if (error instanceof FileError)
+      return { ok: false, reason: `the file of a table cannot be read: ${error.message}` }
+    throw error
+  }
 }
 
 const failureReasons: Record<ProcessFailure['kind'], string> = {

@@ -1,18 +1,17 @@
+import { prepareText } from '../../../files/child/formats/plain-text.ts'
+import { type Cell, type FileReaders, unreadFormat } from '../../../files/child/reader-definition.ts'
+import type { FileFormat } from '../../../files/child/sniff.ts'
 import {
   type FileContents,
   fileBounds,
   type PrepareJob,
   type TableContents,
   UnreadableFileError,
-} from '../protocol/child-protocol.ts'
-import { prepareText } from './formats/plain-text.ts'
-import { type FileReaders, unreadFormat } from './reader-definition.ts'
-import type { FileFormat } from './sniff.ts'
-import type { Cell } from './tables/cell-values.ts'
-import { createStatistics } from './tables/column-statistics.ts'
-import { openDelimited } from './tables/delimited.ts'
-import { openJson, openJsonLines } from './tables/json-records.ts'
-import { isFilledCell, type RowSource } from './tables/row-source.ts'
+} from '../../../files/protocol/child-protocol.ts'
+import { createStatistics } from './column-statistics.ts'
+import { openDelimited } from './delimited.ts'
+import { openJson, openJsonLines } from './json-records.ts'
+import { isFilledCell, openRowSource, type RowSource } from './row-source.ts'
 
 /** With more columns their statistics would fill the state: then only names and types are stored. */
 const maxDescribedColumns = 60
@@ -29,9 +28,16 @@ export const withTables = async <Result>(
   if (format === 'csv') return use(await openDelimited(path, name))
   if (format === 'json') return use(await openJson(path, bytes))
   if (format === 'ndjson') return use((await openJsonLines(path)).sources)
-  const withTablesOf = readers.find(({ tables }) => tables[format])?.tables[format]
-  if (!withTablesOf) throw unreadFormat(format)
-  return withTablesOf(path, use)
+  const withSheets = readers.find(({ sheets }) => sheets?.[format])?.sheets?.[format]
+  if (!withSheets) throw unreadFormat(format)
+  return withSheets(path, async (sheets) => {
+    const sources: RowSource[] = []
+    for (const { name, openRows, notes } of sheets.slice(0, fileBounds.tables)) {
+      const source = await openRowSource(name, openRows, notes)
+      if (source) sources.push(source)
+    }
+    return await use(sources)
+  })
 }
 
 /** Describes the tables of a file: rows, columns, statistics. */

@@ -1,9 +1,9 @@
+import { detectEncoding, readTextChunks, readTextFile } from '../../../files/child/formats/plain-text.ts'
+import type { Cell } from '../../../files/child/reader-definition.ts'
+import { fileBounds, UnreadableFileError } from '../../../files/protocol/child-protocol.ts'
 import { isJsonObject } from '../../../infra/lib/json-text.ts'
 import { parseExactJson } from '../../../state/text/exact-json.ts'
-import { fileBounds, UnreadableFileError } from '../../protocol/child-protocol.ts'
-import { detectEncoding, readTextChunks, readTextFile } from '../formats/plain-text.ts'
-import type { Cell } from './cell-values.ts'
-import { type RowSource, toColumnNames } from './row-source.ts'
+import { maxRecordChars, type RowSource, toColumnNames } from './row-source.ts'
 
 /** An object of a list is a row; its nested fields are columns named by their path. */
 type JsonRecord = Record<string, unknown>
@@ -120,7 +120,7 @@ async function* readLines(path: string, encoding: string): AsyncGenerator<string
   for await (const text of readTextChunks(path, encoding)) {
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
-    if (rest.length > fileBounds.recordChars * 4)
+    if (rest.length > maxRecordChars * 4)
       throw new UnreadableFileError('one of its lines is longer than 4 million characters; split it')
     yield* lines
   }

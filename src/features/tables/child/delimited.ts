@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse'
-import { fileBounds, UnreadableFileError } from '../../protocol/child-protocol.ts'
-import { detectEncoding, readTextChunks } from '../formats/plain-text.ts'
-import { openRowSource, type RowSource } from './row-source.ts'
+import { detectEncoding, readTextChunks } from '../../../files/child/formats/plain-text.ts'
+import { UnreadableFileError } from '../../../files/protocol/child-protocol.ts'
+import { maxRecordChars, openRowSource, type RowSource } from './row-source.ts'
 
 /** In the order in which equal ones are preferred: commas are in numbers too. */
 const candidates = ['\t', ';', '|', ','] as const
@@ -70,7 +70,7 @@ async function* readRowBatches(
     relax_column_count: true,
     relax_quotes: true,
     skip_empty_lines: true,
-    max_record_size: fileBounds.recordChars,
+    max_record_size: maxRecordChars,
     on_record: (record: string[]) => {
       batch.push(record)
       return null

@@ -1,5 +1,6 @@
-import { reservedWord } from '../../state/files/table-names.ts'
-import { type LoadedTable, RefusedStatementError } from '../protocol/child-protocol.ts'
+import { RefusedStatementError } from '../../../files/protocol/child-protocol.ts'
+import { reservedWord } from '../../../state/files/table-names.ts'
+import type { LoadedTable } from './query-job.ts'
 
 /** SQLite counts with the digits that a text begins with: twice "12 kg" is 24, and the days between two dates are 0. */
 
