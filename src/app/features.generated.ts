@@ -31,6 +31,13 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
+    folder: 'src/features/calculate',
+    files: {
+      'calculate.tool.ts': () => import('../features/calculate/calculate.tool.ts'),
+      'feature.ts': () => import('../features/calculate/feature.ts'),
+    },
+  },
+  {
     folder: 'src/features/documents',
     files: {
       'documents.reader.ts': () => import('../features/documents/documents.reader.ts'),

@@ -37,9 +37,9 @@ describe('the picture of the graph', () => {
 
   test('stays the same when a tool is added, whose fields go into the table', async () => {
     const { nodes, tools } = await loadAllParts()
-    const [one] = tools.filter((tool) => tool.name === 'calculate')
-    if (!one) throw new Error('no calculate')
-    const both = { ...one, name: 'new_one', kinds: ['call', 'output'] as const, writes: ['todos'] }
+    const [one] = tools.filter((tool) => tool.name === 'read_result')
+    if (!one) throw new Error('no read_result')
+    const both = { ...one, name: 'new_one', reads: [], kinds: ['call', 'output'] as const, writes: ['todos'] }
     expect(await drawGraph({ nodes, tools: [...tools, both] })).toBe(await drawGraph({ nodes, tools }))
     expect(withAccess('<!-- fields:begin --><!-- fields:end -->', { nodes, tools: [both] })).toContain(
       '\n| `new_one` | call, output tool | – | `todos` |\n',

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { renderPlan } from '../../../src/context/context.ts'
 import { describeFiles } from '../../../src/context/file-descriptions.ts'
 import { part, promptText, titles } from '../../../src/context/sections.ts'
+import { evaluateExpression } from '../../../src/features/calculate/expression.ts'
 import { answerOffline } from '../../../src/features/offline-model/offline-model.ts'
 import type { OfflineRequest } from '../../../src/features/offline-model/request.ts'
 import type { LoadedTable } from '../../../src/features/tables/child/query-job.ts'
@@ -18,7 +19,6 @@ import type { PromptPart } from '../../../src/state/prompt-part.ts'
 import { createDataFence, toLabel, userWords } from '../../../src/state/provenance.ts'
 import type { OriginFile, Todo } from '../../../src/state/runtime-state.ts'
 import { applyTodoChanges, type TodoChange } from '../../../src/state/todos.ts'
-import { evaluateExpression } from '../../../src/tools/calculate/expression.ts'
 
 /** A planner's turn with the offline model: its calls are answered as Mason's tools answer, until it gives a text. */
 

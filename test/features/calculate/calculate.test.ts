@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import calculate from '../../src/tools/calculate/calculate.tool.ts'
-import { evaluateExpression } from '../../src/tools/calculate/expression.ts'
-import { visitTool } from '../support/tool-context.ts'
+import calculate from '../../../src/features/calculate/calculate.tool.ts'
+import { evaluateExpression } from '../../../src/features/calculate/expression.ts'
+import { visitTool } from '../../support/tool-context.ts'
 
 const computed = (expression: string): string => {
   const worked = evaluateExpression(expression)
