@@ -126,6 +126,13 @@ export const featureSources: readonly FeatureSource[] = [
     },
   },
   {
+    folder: 'src/features/response-formats',
+    files: {
+      'feature.ts': () => import('../features/response-formats/feature.ts'),
+      'response-formats.service.ts': () => import('../features/response-formats/response-formats.service.ts'),
+    },
+  },
+  {
     folder: 'src/features/schedules',
     files: {
       'feature.ts': () => import('../features/schedules/feature.ts'),

@@ -7,24 +7,20 @@ import { createModelGateway } from '../models/call/model-gateway.ts'
 import { createModelAdmin } from '../models/call/model-probe.ts'
 import { createStopRefusals } from '../models/call/stop-refusals.ts'
 import { createUnreadAnswers } from '../models/call/unread-answers.ts'
-import { builtInFormats } from '../models/formats/built-in/built-in-formats.ts'
-import { compileFormat } from '../models/formats/format-compiler.ts'
 import { createModelHealth, type ModelHealth, minHealthyKeys } from '../models/health/model-health.ts'
 import { createRunCostReader } from '../models/metering/cost.ts'
 import { createMeter } from '../models/metering/meter.ts'
-import type { ModelCaller, RegistryView, ResponseReader } from '../models/ports/model-ports.ts'
+import type { ModelCaller, RegistryView } from '../models/ports/model-ports.ts'
 import { withInProcessModel } from '../models/providers/in-process-model.ts'
 import { createOpenAIProvider } from '../models/providers/openai/openai-provider.ts'
-import { openHttpProvider } from '../models/providers/template/template-provider.ts'
 import { openRegistry } from '../models/registry/live-registry.ts'
 import { createRegistryAdmin } from '../models/registry/registry-admin.ts'
 import { createModelChooser } from '../models/routing/model-chooser.ts'
-import type { FormatView } from '../models/schemas/response-format.ts'
 import { createJsonParser } from '../models/transport/json-parser.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Scenario, Scenarios } from '../state/scenario.ts'
-import { findInProcessModel } from './find-in-process-model.ts'
+import { findInProcessModel, findResponseFormats } from './early-services.ts'
 import type { Drivers } from './open-drivers.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 
@@ -44,12 +40,13 @@ export const openModels = async (config: Config, options: RuntimeOptions, driver
   const { modelRetryDelays: retryDelays = {} } = options
   const masterKeys = await openMasterKeys(config, (secret) => scrubber.add(secret))
   const inProcess = await findInProcessModel(config)
+  const formats = await findResponseFormats()
   const registry = await openRegistry({
     database,
     masterKeys,
     openai: config.openai,
     builtIn: inProcess?.entry,
-    formats: builtInFormats(),
+    formats: formats.builtIn,
     onSecret: (secret) => scrubber.add(secret),
     hints,
     clock,
@@ -65,16 +62,10 @@ export const openModels = async (config: Config, options: RuntimeOptions, driver
 
   const budgets = createBudgetChecks(database, clock, () => meter.flush())
 
-  const readerOf = createReaderCache()
-  const openai = createOpenAIProvider({
-    egress,
-    getReader: ({ format }) => format && readerOf(format),
-    clock,
-    log,
-  })
+  const openai = createOpenAIProvider({ egress, formats, clock, log })
   const providers = {
     openai: inProcess ? withInProcessModel(openai, inProcess) : openai,
-    http: openHttpProvider({ egress, clock, compile: readerOf }),
+    http: formats.openProvider({ egress, clock }),
   }
   const redact = (text: string): string => scrubber.text(text)
   const requests = { providers, meter, health, clock, log, registry, redact }
@@ -103,6 +94,7 @@ export const openModels = async (config: Config, options: RuntimeOptions, driver
     registry,
     hints,
     models: createModelAdmin({ ...requests, scrubber }),
+    formats,
   })
   metrics.onScrape(() => {
     for (const pool of listKeyPools(registry.view, health)) metrics.keyPool(pool)
@@ -129,16 +121,6 @@ export const openModels = async (config: Config, options: RuntimeOptions, driver
 
 /** See `openModels`. */
 export type ModelLayer = Awaited<ReturnType<typeof openModels>>
-
-/** Compiles each format once, at its first response. */
-const createReaderCache = (): ((format: FormatView) => ResponseReader) => {
-  const readers = new WeakMap<FormatView, ResponseReader>()
-  return (format) => {
-    const reader = readers.get(format) ?? compileFormat(format)
-    readers.set(format, reader)
-    return reader
-  }
-}
 
 /** How many keys of each vendor are healthy now, and whether they are too few. */
 const listKeyPools = (

@@ -18,6 +18,7 @@ import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { RegistryView } from '../models/ports/model-ports.ts'
 import type { InProcessModel } from '../models/providers/in-process-model.ts'
+import type { ResponseFormats } from '../models/providers/response-formats.ts'
 import type { Agents } from '../state/ports/agents.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
@@ -180,6 +181,9 @@ export const budgetCheckRef = defineRef<(spender: Spender) => Promise<void>>('co
  * then started again with them, so it needs `configRef` alone and holds nothing.
  */
 export const inProcessModelRef = defineRef<InProcessModel>('core.in-process-model')
+
+/** A feature provides it, in `response-formats.service.ts`, which needs nothing: it is found before the registry opens, as the model above. */
+export const responseFormatsRef = defineRef<ResponseFormats>('core.response-formats')
 
 /**
  * Follows what admins set: `view` is another object after each change of a table whose trigger raises the version. Who changes one calls

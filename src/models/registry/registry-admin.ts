@@ -1,14 +1,17 @@
 import type { Database } from '../../infra/database/database.ts'
 import type { Hints } from '../../infra/queue/hints.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
+import type { FieldError } from '../../state/resource-schema.ts'
+import type { Json } from '../../state/runtime-state.ts'
 import type { Registry } from '../ports/model-ports.ts'
-import type { ModelProbes } from '../schemas/model-probe.ts'
+import type { FormatTestView, ModelProbes } from '../schemas/model-probe.ts'
+import type { FormatInput, FormatView } from '../schemas/response-format.ts'
 import { createCategories } from './categories.ts'
 import { createEndpoints } from './endpoints.ts'
 import { createGrants } from './grants.ts'
 import { createRoutes } from './model-routes.ts'
 import { registryLock } from './registry-rows.ts'
-import { createFormats, testStoredFormat } from './response-formats.ts'
+import { createFormats } from './response-formats.ts'
 import { createScenarios } from './scenarios.ts'
 import { createKeys } from './vendor-keys.ts'
 import { createModels } from './vendor-models.ts'
@@ -24,6 +27,10 @@ export type RegistryAdminOptions = {
   hints: Pick<Hints, 'publish'>
   /** Makes real calls. */
   models: ModelProbes
+  formats: {
+    findErrors(format: FormatInput): FieldError[]
+    test(format: FormatView, raw: Json): FormatTestView
+  }
 }
 
 /** The channel on which processes tell each other to look again. */
@@ -31,7 +38,7 @@ const healthChannel = 'model-health'
 
 /** All operations of admins on the registry. A change takes effect here at once, in other processes within a second. */
 export const createRegistryAdmin = (options: RegistryAdminOptions) => {
-  const { database, masterKeys, registry, hints, models } = options
+  const { database, masterKeys, registry, hints, models, formats } = options
   const context = {
     database,
     lock: registryLock,
@@ -39,6 +46,7 @@ export const createRegistryAdmin = (options: RegistryAdminOptions) => {
     healthChanged: () => hints.publish(healthChannel, ''),
     changed: () => registry.refresh(),
     view: () => registry.view,
+    findFormatErrors: formats.findErrors,
   }
   return {
     vendors: createVendors(context),
@@ -50,7 +58,7 @@ export const createRegistryAdmin = (options: RegistryAdminOptions) => {
     routes: createRoutes(context),
     grants: createGrants(context),
     scenarios: createScenarios(context),
-    probes: { ...models, testFormat: testStoredFormat },
+    probes: { ...models, testFormat: formats.test },
   }
 }
 

@@ -7,10 +7,6 @@ import {
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
-import type { Json } from '../../state/runtime-state.ts'
-import { checkFormat } from '../formats/format-check.ts'
-import { testFormat } from '../formats/format-test.ts'
-import type { FormatTestView } from '../schemas/model-probe.ts'
 import type { FormatChange, FormatInput, FormatView } from '../schemas/response-format.ts'
 import { findCategoryErrors } from './reference-checks.ts'
 import { toFormatFields } from './registry-rows.ts'
@@ -22,7 +18,9 @@ const definitionFields = ['request', 'paths', 'stream', 'poll', 'schema', 'sampl
 const emptyDefinition = `'{"paths":{}}'::json`
 
 /** How to read responses. Built-in formats can be copied, not changed. */
-export const createFormats = (context: ResourceStoreContext) =>
+export const createFormats = (
+  context: ResourceStoreContext & { findFormatErrors(format: FormatInput): FieldError[] },
+) =>
   createResourceStore<Row, FormatInput, FormatChange, FormatView>(context, {
     name: 'response format',
     prefix: 'fmt',
@@ -38,7 +36,7 @@ export const createFormats = (context: ResourceStoreContext) =>
     toView: toFormatFields,
     toInput: toFormatFields,
     findErrors: async (sql, input, { id, before }) => [
-      ...checkFormat(input),
+      ...context.findFormatErrors(input),
       ...(await findCategoryErrors(sql, [input.category], () => '/category')),
       ...(before && input.request == null ? await findRequestErrors(sql, id) : []),
     ],
@@ -67,12 +65,4 @@ const findRequestErrors = async (sql: Sql, id: string): Promise<FieldError[]> =>
     [id],
   )
   return rows.map(({ name }) => ({ pointer: '/request', detail: `is needed by model "${name}"` }))
-}
-
-/** Reads a response with a stored format. */
-export const testStoredFormat = (format: FormatView, raw: Json): FormatTestView => {
-  const tested = testFormat(format, raw)
-  return tested.ok
-    ? { ok: true, raw, parsed: tested.parsed as unknown as Json, place: null, detail: null }
-    : { ok: false, raw, parsed: null, place: tested.place, detail: tested.detail }
 }

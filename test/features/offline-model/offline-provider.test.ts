@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { findInProcessModel } from '../../../src/app/find-in-process-model.ts'
+import { findInProcessModel } from '../../../src/app/early-services.ts'
 import { part, promptText, titles } from '../../../src/context/sections.ts'
 import service from '../../../src/features/offline-model/in-process-model.service.ts'
 import { offlineEntry } from '../../../src/features/offline-model/offline-provider.ts'

@@ -2,7 +2,7 @@ import { safeParse } from 'secure-json-parse'
 import { z } from 'zod'
 import type { Config } from '../../../infra/config/config.ts'
 import { openDeadline } from '../../../state/deadline.ts'
-import { findInProcessModel } from '../../find-in-process-model.ts'
+import { findInProcessModel } from '../../early-services.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
 
 const responseTimeoutMs = 5_000

@@ -6,7 +6,7 @@ import type { KeyEntry, ModelEntry, RegistryView } from '../../../models/ports/m
 import { readRegistryRows } from '../../../models/registry/registry-rows.ts'
 import { createRegistryViewBuilder } from '../../../models/registry/registry-view.ts'
 import { createCandidateOrders, followsRules } from '../../../models/routing/candidate-order.ts'
-import { findInProcessModel } from '../../find-in-process-model.ts'
+import { findInProcessModel } from '../../early-services.ts'
 import { formatPlural, toOneLine } from '../terminal.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
 import { hasDatabase, withUnmigratedDatabase } from './database.ts'

@@ -1,7 +1,7 @@
 import type { ChatRequestBody } from '../../chat/chat-request.ts'
 import type { ProviderOutcome, ProviderRequest, ResponseReader } from '../../ports/model-ports.ts'
 import type { Transport } from '../../transport/http-exchange.ts'
-import { createFormatDraft } from '../format-draft.ts'
+import type { ResponseFormats } from '../response-formats.ts'
 import type { ChatClient } from './langchain-clients.ts'
 import { exchangeOpenAI } from './openai-request.ts'
 import { createReplyDraft } from './reply-draft.ts'
@@ -13,6 +13,7 @@ export type ChatCompletionCall = {
   ask: ChatRequestBody
   /** Null: the answer is a chat completion. */
   reader: ResponseReader | null
+  formats: Pick<ResponseFormats, 'openDraft'>
 }
 
 /**
@@ -21,15 +22,12 @@ export type ChatCompletionCall = {
  * that send no role, lose the usage of a truncated stream, and need a callback manager that reads the environment.
  */
 export const completeChat = (
-  { chat, transport, ask, reader }: ChatCompletionCall,
+  { chat, transport, ask, reader, formats }: ChatCompletionCall,
   request: ProviderRequest,
   signal: AbortSignal,
 ): Promise<ProviderOutcome> => {
   const isStreamed = reader === null || reader.stream([]) !== null
-  const draft =
-    reader === null
-      ? createReplyDraft(request)
-      : createFormatDraft(reader, { format: 'sse', marksItsEnd: true, comesAsList: false }, request)
+  const draft = reader === null ? createReplyDraft(request) : formats.openDraft(reader, request)
   const parameters = {
     ...chat.invocationParams(ask.options, { streaming: isStreamed }),
     ...ask.parameters,

@@ -6,7 +6,6 @@ import type { Clock } from '../../../state/ports/clock.ts'
 import type { Log } from '../../../state/ports/log.ts'
 import { createCallIdForms } from '../../chat/call-ids.ts'
 import { lowerSchemaMode, type SchemaMode, toChatRequestBody } from '../../chat/chat-request.ts'
-import { compileFormat } from '../../formats/format-compiler.ts'
 import {
   type ModelEntry,
   type Provider,
@@ -19,16 +18,14 @@ import { isSchemaRefusal } from '../../transport/error-table.ts'
 import type { Transport } from '../../transport/http-exchange.ts'
 import { createJsonParser } from '../../transport/json-parser.ts'
 import { createUnsentOutcome } from '../../transport/provider-errors.ts'
-import { openHttpProvider } from '../template/template-provider.ts'
-import { createCategoryFormats } from './category-formats.ts'
+import type { ResponseFormats } from '../response-formats.ts'
 import { completeChat } from './chat-completion.ts'
 import { createEmbeddings } from './embeddings.ts'
 
 /** What the provider is made of. */
 export type OpenAIProviderOptions = {
   egress: Egress
-  /** The reader of a model with a response format; null: answers have the protocol's own shape. */
-  getReader(model: ModelEntry): ResponseReader | null
+  formats: ResponseFormats
   clock: Clock
   log: Log
   /** The largest answer, in bytes after decompression. */
@@ -41,20 +38,19 @@ const maxModes = 10_000
 
 /** Servers that speak OpenAI's protocol, through LangChain's clients: any endpoint, any key. */
 export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider => {
-  const { egress, getReader, clock, log, maxBytes = defaultMaxBytes } = options
+  const { egress, formats, clock, log, maxBytes = defaultMaxBytes } = options
   // LangChain is loaded by the first call
   const openChat = openOnce(async () => new (await import('./langchain-clients.ts')).ChatClient())
   const transport: Transport = { egress, clock, maxBytes, maxEvent: maxBytes, parseJson: createJsonParser() }
   /** How a role of a model requests JSON from its server: the mode that was not refused. */
   const modes = new LRUCache<string, SchemaMode>({ max: maxModes })
   const callIds = createCallIdForms()
-  const http = openHttpProvider({ egress, clock, compile: compileFormat, maxBytes })
-  const categoryFormat = createCategoryFormats()
+  const http = formats.openProvider({ egress, clock, maxBytes })
 
-  /** A broken format may be in use, or stored by another version. */
-  const readerFor = (model: ModelEntry) => {
+  /** Null: answers have the protocol's own shape. A broken format may be in use, or stored by another version. */
+  const readerFor = (model: ModelEntry): ResponseReader | ProviderOutcome | null => {
     try {
-      return getReader(model)
+      return model.format && formats.compile(model.format)
     } catch (error) {
       const message = toErrorMessage(error)
       return createUnsentOutcome(
@@ -79,8 +75,8 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
     async send(request: ProviderRequest, signal: AbortSignal): Promise<ProviderOutcome> {
       signal.throwIfAborted()
       const { model, ask } = request
-      const format = categoryFormat(model)
-      if (format !== null) return http.send({ ...request, model: { ...model, format } }, signal)
+      const ofCategory = formats.ofCategory(model)
+      if (ofCategory !== null) return http.send({ ...request, model: ofCategory }, signal)
       const reader = readerFor(model)
       if (reader !== null && 'ok' in reader) return reader
       if (model.category === 'embedding') return createEmbeddings({ transport, reader }, request, signal)
@@ -88,7 +84,11 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
       const name = `${toServerModelKey(model)} ${ask.role}`
       const mode = modes.get(name) ?? 'json_schema'
       const body = toChatRequestBody(callIds.apply(model, ask), mode)
-      const outcome = await completeChat({ chat: client, transport, ask: body, reader }, request, signal)
+      const outcome = await completeChat(
+        { chat: client, transport, ask: body, reader, formats },
+        request,
+        signal,
+      )
       if (!outcome.ok && callIds.noteRefusal(model, ask, outcome.error))
         return { ...outcome, error: { ...outcome.error, retryNow: true } }
       const lower = ask.schema === null ? undefined : lowerMode(outcome, name, mode)
@@ -100,9 +100,8 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
       return { ...outcome, error: { ...outcome.error, retryNow: true } }
     },
     async poll(request, jobId, signal) {
-      const { model } = request
-      const format = categoryFormat(model)
-      return http.poll({ ...request, model: { ...model, format } }, jobId, signal)
+      const model = formats.ofCategory(request.model) ?? request.model
+      return http.poll({ ...request, model }, jobId, signal)
     },
   }
 }
