@@ -119,7 +119,7 @@ const findFeatureMentions = (): string[] =>
 
 /** Formats with samples of responses, which are test data. */
 const findSamples = (): string[] =>
-  under('models/formats/')
+  under('features/response-formats/')
     .filter(({ code }) => /\bsamples: \[\s*[^\]\s]/.test(code))
     .map(({ path }) => path)
 

@@ -59,6 +59,7 @@ export const featureSources: readonly FeatureSource[] = [
       'feature.ts': () => import('../features/media/feature.ts'),
       'generate-image.tool.ts': () => import('../features/media/generate-image.tool.ts'),
       'generate-video.tool.ts': () => import('../features/media/generate-video.tool.ts'),
+      'media-models.service.ts': () => import('../features/media/media-models.service.ts'),
       'speak.tool.ts': () => import('../features/media/speak.tool.ts'),
       'transcribe.tool.ts': () => import('../features/media/transcribe.tool.ts'),
     },

@@ -2,7 +2,6 @@ import { createBudgetChecks } from '../accounts/budget-checks.ts'
 import type { Config } from '../infra/config/config.ts'
 import { openEgress } from '../infra/egress/egress.ts'
 import { openMasterKeys } from '../infra/secrets/master-key-files.ts'
-import { createMediaPort } from '../models/call/media-port.ts'
 import { createModelGateway } from '../models/call/model-gateway.ts'
 import { createModelAdmin } from '../models/call/model-probe.ts'
 import { createStopRefusals } from '../models/call/stop-refusals.ts'
@@ -16,7 +15,6 @@ import { createOpenAIProvider } from '../models/providers/openai/openai-provider
 import { openRegistry } from '../models/registry/live-registry.ts'
 import { createRegistryAdmin } from '../models/registry/registry-admin.ts'
 import { createModelChooser } from '../models/routing/model-chooser.ts'
-import { createJsonParser } from '../models/transport/json-parser.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Scenario, Scenarios } from '../state/scenario.ts'
@@ -30,9 +28,6 @@ const listScenarios = memoizeByObject((rows: ReadonlyMap<string, Scenario>): rea
 
 /** A candidate gets so many requests of a call at most, with these delays in between. */
 const defaultRetry = { attempts: 2, baseMs: 500, maxMs: 20_000 }
-
-/** The largest image, recording or video that is fetched from an address: what a tool can read back. */
-const maxMediaBytes = 64 * 1024 * 1024
 
 /** Opens everything between the port of the graph and the vendors: registry, health, ledger, providers, and the gateway. */
 export const openModels = async (config: Config, options: RuntimeOptions, drivers: Drivers) => {
@@ -70,13 +65,6 @@ export const openModels = async (config: Config, options: RuntimeOptions, driver
   const redact = (text: string): string => scrubber.text(text)
   const requests = { providers, meter, health, clock, log, registry, redact }
   const chooser = createModelChooser(health)
-  const transport = {
-    egress,
-    clock,
-    maxBytes: maxMediaBytes,
-    maxEvent: maxMediaBytes,
-    parseJson: createJsonParser(),
-  }
   const service = createModelGateway({
     ...requests,
     chooser,
@@ -114,8 +102,7 @@ export const openModels = async (config: Config, options: RuntimeOptions, driver
       list: () => listScenarios(registry.view.scenarios),
       find: (name) => registry.view.scenarios.get(name) ?? null,
     } satisfies Scenarios,
-    media: (caller: ModelCaller) =>
-      createMediaPort({ ...requests, ask: service.ask, chooser, transport }, caller),
+    requests: { ...requests, ask: service.ask, chooser, egress },
   }
 }
 

@@ -11,10 +11,12 @@ import type { GraphInfo } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
 import { toIssuer } from '../infra/config/issuer.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
+import type { ModelRequests } from '../models/call/model-requests.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
-import type { Registry } from '../models/ports/model-ports.ts'
+import type { ModelCaller, Registry } from '../models/ports/model-ports.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Agents } from '../state/ports/agents.ts'
+import type { MediaModels } from '../state/ports/media.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { Drivers } from './open-drivers.ts'
@@ -27,6 +29,7 @@ type CoreParts = Drivers & {
   graph(): GraphInfo
   models: Models
   modelGateway: ModelGateway
+  requests: ModelRequests
   registry: Registry
   files: FileService
   checkBudgets(spender: Spender): Promise<void>
@@ -49,6 +52,7 @@ export const openRuntimeFeatures = (parts: CoreParts): Promise<Features> =>
     provide(core.masterKeysRef, parts.masterKeys),
     provide(core.scrubberRef, parts.scrubber),
     provide(core.modelGatewayRef, parts.modelGateway),
+    provide(core.modelRequestsRef, parts.requests),
     provide(core.registryRef, parts.registry),
     provide(core.registryViewRef, () => parts.registry.view),
     provide(core.tracerRef, parts.tracer),
@@ -81,17 +85,29 @@ export const createWebhookCheck =
 export const countDeadWebhooks = async ({ find }: Pick<Features, 'find'>): Promise<number> =>
   (await find(core.deadWebhooksRef)?.()) ?? 0
 
-const refuse = (): never => {
-  throw new MasonError('not_found', 'this server has no client for other agents', {
+const refuseFor = (what: string) => (): never => {
+  throw new MasonError('not_found', `this server has no ${what}`, {
     remedy: 'run it with the feature that has one',
   })
 }
+const refuseMedia = refuseFor('caller of media models')
+const noMedia: MediaModels = {
+  has: () => false,
+  make: refuseMedia,
+  submit: refuseMedia,
+  poll: refuseMedia,
+}
+const refuse = refuseFor('client for other agents')
 const noAgents: Agents = {
   list: async () => [],
   send: async () => refuse(),
   wait: refuse,
   read: refuse,
 }
+
+/** Models that make or read media; none without the feature for them. */
+export const findMediaModels = ({ find }: Pick<Features, 'find'>, caller: ModelCaller): MediaModels =>
+  find(core.mediaModelsRef)?.(caller) ?? noMedia
 
 /** The other agents that a run may call; none without the feature for them. */
 export const findAgents = ({ find }: Pick<Features, 'find'>, sql: Sql, businessId: string): Agents =>

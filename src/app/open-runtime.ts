@@ -77,6 +77,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     graph: () => graph,
     models,
     modelGateway: layer.service,
+    requests: layer.requests,
     registry: layer.registry,
     files,
     checkBudgets: (spender) => layer.budgets.check(spender),

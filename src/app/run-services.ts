@@ -12,7 +12,7 @@ import type { FeatureServices } from '../state/ports/services.ts'
 import type { VisitNote } from '../state/ports/tracer.ts'
 import type { Drivers } from './open-drivers.ts'
 import type { ModelLayer } from './open-models.ts'
-import { findAgents } from './open-runtime-features.ts'
+import { findAgents, findMediaModels } from './open-runtime-features.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 
 type ServiceParts = Drivers & {
@@ -49,7 +49,7 @@ export const openRunServices = async (parts: ServiceParts, { setup }: RuntimeOpt
     clock: () => clock,
     log: () => log,
     files: (run, sql) => files.openRunFiles(sql, run),
-    media: (run, _, visit) => layer.media(toCaller(run, visit)),
+    media: (run, _, visit) => findMediaModels(features, toCaller(run, visit)),
     blobs: (run, sql) => createBlobs(sql, run),
     users: (run, sql) => createUserProfiles(sql, run.tenant, run),
     agents: (run, sql) => findAgents(features, sql, run.tenant),

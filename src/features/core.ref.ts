@@ -15,13 +15,15 @@ import type { Hints } from '../infra/queue/hints.ts'
 import type { Queues } from '../infra/queue/queues.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
+import type { ModelRequests } from '../models/call/model-requests.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
-import type { RegistryView } from '../models/ports/model-ports.ts'
+import type { ModelCaller, RegistryView } from '../models/ports/model-ports.ts'
 import type { InProcessModel } from '../models/providers/in-process-model.ts'
 import type { ResponseFormats } from '../models/providers/response-formats.ts'
 import type { Agents } from '../state/ports/agents.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
+import type { MediaModels } from '../state/ports/media.ts'
 import type { PaymentAgents } from '../state/ports/payment-agents.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { RunEntry, Tracer } from '../state/ports/tracer.ts'
@@ -173,6 +175,8 @@ export const scrubberRef = defineRef<Scrubber>('core.scrubber')
  * ```
  */
 export const modelGatewayRef = defineRef<Pick<ModelGateway, 'ask' | 'list'>>('core.model-gateway')
+/** What requests to models are made of. */
+export const modelRequestsRef = defineRef<ModelRequests>('core.model-requests')
 /** Counts what is about to start; throws `budget_exhausted` (detail.retry_after_s). Runs are checked by `submit`. */
 export const budgetCheckRef = defineRef<(spender: Spender) => Promise<void>>('core.budget-check')
 
@@ -339,6 +343,9 @@ export const secretsChangedRef = defineRef<SecretsChanged>('core.secrets-changed
 
 /** A feature provides it. Without one, nothing is learned and recalled of users. */
 export const userMemoryRef = defineRef<UserMemory>('core.user-memory')
+
+/** A feature provides it. Without one, no model makes or reads media for runs. */
+export const mediaModelsRef = defineRef<(caller: ModelCaller) => MediaModels>('core.media-models')
 
 /** A feature provides it. Without one, no secret question is asked. */
 export const secretAnswersRef = defineRef<SecretAnswers>('core.secret-answers')

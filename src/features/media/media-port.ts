@@ -1,3 +1,19 @@
+import { createCallError } from '../../models/call/call-errors.ts'
+import { pollMeteredJob } from '../../models/call/metered-request.ts'
+import type { ModelRequests } from '../../models/call/model-requests.ts'
+import { emptyCanonicalRequest } from '../../models/call/models-port.ts'
+import type { ModelResponse } from '../../models/ports/call-ports.ts'
+import {
+  type CanonicalRequest,
+  type CanonicalResult,
+  type Media,
+  type ModelCaller,
+  type ModelEntry,
+  toPlainUsage,
+} from '../../models/ports/model-ports.ts'
+import { canCallCategory } from '../../models/routing/model-chooser.ts'
+import type { Transport } from '../../models/transport/http-exchange.ts'
+import { downloadMedia } from '../../models/transport/media-download.ts'
 import { MasonError } from '../../state/errors.ts'
 import type {
   MediaCategory,
@@ -8,27 +24,8 @@ import type {
 } from '../../state/ports/media.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { noUsage } from '../../state/token-usage.ts'
-import type { ModelGateway, ModelResponse } from '../ports/call-ports.ts'
-import {
-  type CanonicalRequest,
-  type CanonicalResult,
-  type Media,
-  type ModelCaller,
-  type ModelEntry,
-  toPlainUsage,
-} from '../ports/model-ports.ts'
-import { canCallCategory, type ModelChooser } from '../routing/model-chooser.ts'
-import type { Transport } from '../transport/http-exchange.ts'
-import { downloadMedia } from '../transport/media-download.ts'
-import { createCallError } from './call-errors.ts'
-import { pollMeteredJob, type RequestServices } from './metered-request.ts'
-import { emptyCanonicalRequest } from './models-port.ts'
 
-type MediaServices = RequestServices & {
-  ask: ModelGateway['ask']
-  chooser: Pick<ModelChooser, 'listActive' | 'isOpenTo'>
-  transport: Transport
-}
+type MediaServices = ModelRequests & { transport: Transport }
 
 /** How long after its submission a job is polled. */
 const maxJobMs = 30 * 60_000
