@@ -138,8 +138,8 @@ type Figure = readonly [
 
 const figures: readonly Figure[] = [
   ['files in src', () => sources.length],
-  ['lines in src without comments and blanks', () => sum(sources.map(countCode)), 71_898],
-  ['lines in the core without comments and blanks', () => sum(sources.filter(isCore).map(countCode)), 34_334],
+  ['lines in src without comments and blanks', () => sum(sources.map(countCode)), 71_896],
+  ['lines in the core without comments and blanks', () => sum(sources.filter(isCore).map(countCode)), 33_854],
   ['lines in src/infra without comments and blanks', () => sum(under('infra/').map(countCode))],
   ['lines in src/features/offline-model', () => sum(under('features/offline-model/').map(countLines))],
   ['files with sample data in src', findSamples, 0, 'move the samples to the fixtures of tests'],

@@ -15,7 +15,7 @@ import type { Features } from '../features/load-features.ts'
 import type { BusinessApi, Runtime } from './api.ts'
 import type { Drivers } from './open-drivers.ts'
 import type { ModelLayer } from './open-models.ts'
-import { countDeadWebhooks } from './open-runtime-features.ts'
+import { countDeadWebhooks, findModelProbes } from './open-runtime-features.ts'
 
 type AdminParts = Pick<Drivers, 'database' | 'clock' | 'auditing' | 'readBacklog'> & {
   layer: ModelLayer
@@ -47,7 +47,7 @@ export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
     audit: { run: auditing.run, list: (filter) => listAudit(database, filter) },
     budgets: createBudgets(database, layer.budgets.forget),
     users: createUserAccounts(database, parts.deleteOfUser),
-    registry: layer.registryAdmin,
+    registry: layer.createAdmin(findModelProbes(features)),
     effects: createUnknownEffects(database),
     listAllRuns: (filter) => listAllRuns(database, filter),
     overview: createOverview(database, clock, parts.readBacklog, () => countDeadWebhooks(features)),

@@ -3,7 +3,6 @@ import type { Config } from '../infra/config/config.ts'
 import { openEgress } from '../infra/egress/egress.ts'
 import { openMasterKeys } from '../infra/secrets/master-key-files.ts'
 import { createModelGateway } from '../models/call/model-gateway.ts'
-import { createModelAdmin } from '../models/call/model-probe.ts'
 import { createStopRefusals } from '../models/call/stop-refusals.ts'
 import { createUnreadAnswers } from '../models/call/unread-answers.ts'
 import { createModelHealth, type ModelHealth, minHealthyKeys } from '../models/health/model-health.ts'
@@ -13,8 +12,9 @@ import type { ModelCaller, RegistryView } from '../models/ports/model-ports.ts'
 import { withInProcessModel } from '../models/providers/in-process-model.ts'
 import { createOpenAIProvider } from '../models/providers/openai/openai-provider.ts'
 import { openRegistry } from '../models/registry/live-registry.ts'
-import { createRegistryAdmin } from '../models/registry/registry-admin.ts'
+import { createRegistryAdmin, type RegistryAdmin } from '../models/registry/registry-admin.ts'
 import { createModelChooser } from '../models/routing/model-chooser.ts'
+import type { ModelProbes } from '../models/schemas/model-probe.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Scenario, Scenarios } from '../state/scenario.ts'
@@ -75,15 +75,10 @@ export const openModels = async (config: Config, options: RuntimeOptions, driver
     findReachedBudget: budgets.findReached,
     counts: metrics,
     tracer: drivers.tracer,
+    ...(formats.createReranker && { createReranker: formats.createReranker }),
   })
-  const registryAdmin = createRegistryAdmin({
-    database,
-    masterKeys,
-    registry,
-    hints,
-    models: createModelAdmin({ ...requests, scrubber }),
-    formats,
-  })
+  const createAdmin = (models: ModelProbes): RegistryAdmin =>
+    createRegistryAdmin({ database, masterKeys, registry, hints, models, formats })
   metrics.onScrape(() => {
     for (const pool of listKeyPools(registry.view, health)) metrics.keyPool(pool)
   })
@@ -97,7 +92,7 @@ export const openModels = async (config: Config, options: RuntimeOptions, driver
     budgets,
     masterKeys,
     registry,
-    registryAdmin,
+    createAdmin,
     scenarios: {
       list: () => listScenarios(registry.view.scenarios),
       find: (name) => registry.view.scenarios.get(name) ?? null,

@@ -14,6 +14,7 @@ import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { ModelRequests } from '../models/call/model-requests.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { ModelCaller, Registry } from '../models/ports/model-ports.ts'
+import type { ModelProbes } from '../models/schemas/model-probe.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Agents } from '../state/ports/agents.ts'
 import type { MediaModels } from '../state/ports/media.ts'
@@ -91,12 +92,8 @@ const refuseFor = (what: string) => (): never => {
   })
 }
 const refuseMedia = refuseFor('caller of media models')
-const noMedia: MediaModels = {
-  has: () => false,
-  make: refuseMedia,
-  submit: refuseMedia,
-  poll: refuseMedia,
-}
+const noMedia: MediaModels = { has: () => false, make: refuseMedia, submit: refuseMedia, poll: refuseMedia }
+const refuseProbe = refuseFor('probes of models')
 const refuse = refuseFor('client for other agents')
 const noAgents: Agents = {
   list: async () => [],
@@ -104,6 +101,10 @@ const noAgents: Agents = {
   wait: refuse,
   read: refuse,
 }
+
+/** Test calls by admins; each is refused without the feature for them. */
+export const findModelProbes = ({ find }: Pick<Features, 'find'>): ModelProbes =>
+  find(core.modelProbesRef) ?? { probe: refuseProbe, test: refuseProbe }
 
 /** Models that make or read media; none without the feature for them. */
 export const findMediaModels = ({ find }: Pick<Features, 'find'>, caller: ModelCaller): MediaModels =>

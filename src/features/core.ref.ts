@@ -20,6 +20,7 @@ import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { ModelCaller, RegistryView } from '../models/ports/model-ports.ts'
 import type { InProcessModel } from '../models/providers/in-process-model.ts'
 import type { ResponseFormats } from '../models/providers/response-formats.ts'
+import type { ModelProbes } from '../models/schemas/model-probe.ts'
 import type { Agents } from '../state/ports/agents.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
@@ -343,6 +344,9 @@ export const secretsChangedRef = defineRef<SecretsChanged>('core.secrets-changed
 
 /** A feature provides it. Without one, nothing is learned and recalled of users. */
 export const userMemoryRef = defineRef<UserMemory>('core.user-memory')
+
+/** A feature provides it. Without one, admins make no test calls. */
+export const modelProbesRef = defineRef<ModelProbes>('core.model-probes')
 
 /** A feature provides it. Without one, no model makes or reads media for runs. */
 export const mediaModelsRef = defineRef<(caller: ModelCaller) => MediaModels>('core.media-models')

@@ -1,5 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import type { RunKey } from '../infra/database/database.ts'
+import { createFairPermits, createPermits } from '../infra/lib/permits.ts'
 import { silentLog } from '../infra/lib/silent-log.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Files, LineQueryResult } from '../state/ports/files.ts'
@@ -8,7 +9,6 @@ import type { Sql } from '../state/ports/sql.ts'
 import type { OriginFile } from '../state/runtime-state.ts'
 import { storeRunBlob } from './blobs/blobs.ts'
 import { readLinePage } from './child/line-page.ts'
-import { createFileCapacity } from './file-capacity.ts'
 import type { FileProcess, ProcessFailure } from './file-process.ts'
 import { createFileProcessPool } from './file-process-pool.ts'
 import type { SavedFile } from './origins/download.ts'
@@ -18,6 +18,41 @@ import { type PrepareServices, prepareFiles } from './prepare-files.ts'
 import { createImageDescriptionCache, createPreparedCache } from './prepared-cache.ts'
 import type { FileReply } from './protocol/child-protocol.ts'
 import { openTemporaryRoot, openWorkFolder } from './temporary-folders.ts'
+
+/** Files from the network, and files from the database: each counts from its first byte until it is off the disk. */
+const maxConcurrentFiles = 16
+/** Files that are whole in the heap on their way into the database: texts, and entries of archives. */
+const maxFilesInHeap = 2
+
+/**
+ * Limits the disk space and the memory that the files of all runs of this process take at once. Not counted: what a tool
+ * reads whole out of the database (at most 64 MB each), and what it holds in the heap afterwards.
+ */
+const createFileCapacity = () => {
+  // separate permits, so that a slow server delays no file whose bytes are in the database
+  const network = createFairPermits(maxConcurrentFiles)
+  const database = createFairPermits(maxConcurrentFiles)
+
+  return {
+    heap: createPermits(maxFilesInHeap),
+    /**
+     * One permit for all these files together; null: they need none. Calls `onWait` before it may wait long, so that the
+     * caller can lend its process to a step whose files are ready.
+     */
+    async acquire(
+      business: string,
+      files: readonly Readonly<OriginFile>[],
+      onWait: () => void,
+      signal: AbortSignal,
+    ): Promise<AsyncDisposable | null> {
+      const origins = new Set(files.map(locateBytes))
+      if (!origins.has('network') && !origins.has('database')) return null
+      const permits = origins.has('network') ? network : database
+      if (permits === network || !permits.isFree(business)) onWait()
+      return permits.acquire(business, signal)
+    },
+  }
+}
 
 /** Limits of one file, of one job of a feature and of the lines of one text: bytes of memory, milliseconds of processor time. */
 const defaultLimits = {

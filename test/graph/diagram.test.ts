@@ -1,8 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { describeAccess, replaceBetween, withAccess, withPicture } from '../../scripts/draw-graph.ts'
+import {
+  describeAccess,
+  drawGraph,
+  replaceBetween,
+  withAccess,
+  withPicture,
+} from '../../scripts/draw-graph.ts'
 import { loadAllParts } from '../../src/app/load-all-parts.ts'
-import { drawGraph } from '../../src/graph/diagram.ts'
 
 const readPage = (name: string): Promise<string> =>
   readFile(new URL(`../../${name}`, import.meta.url), 'utf8')

@@ -7,6 +7,7 @@ import { compileFormat } from './formats/format-compiler.ts'
 import { testStoredFormat } from './formats/format-test.ts'
 import { createCategoryFormats } from './provider/category-formats.ts'
 import { createFormatDraft } from './provider/format-draft.ts'
+import { createReranker } from './provider/reranker.ts'
 import { openHttpProvider } from './provider/template-provider.ts'
 
 export default defineService({
@@ -21,6 +22,7 @@ export default defineService({
         createFormatDraft(reader, { format: 'sse', marksItsEnd: true, comesAsList: false }, request),
       openProvider: (options) => openHttpProvider({ ...options, compile }),
       ofCategory: createCategoryFormats(),
+      createReranker,
       findErrors: checkFormat,
       test: testStoredFormat,
     }

@@ -1,22 +1,12 @@
-import type { FileReaders } from '../../files/child/reader-definition.ts'
-import { defineReader } from '../../files/child/reader-definition.ts'
-import type { FileFormat } from '../../files/child/sniff.ts'
-import type { FileContents, PrepareJob } from '../../files/protocol/child-protocol.ts'
+import { defineReader, type ReadFile } from '../../files/child/reader-definition.ts'
 import type { QueryJob } from './child/query-job.ts'
 
-const readTables =
-  (format: FileFormat) =>
-  async (job: PrepareJob, bytes: number, readers: FileReaders): Promise<FileContents> =>
-    (await import('./child/prepare-tables.ts')).prepareTables(job, format, bytes, readers)
+const readTables: ReadFile = async (...file) =>
+  (await import('./child/prepare-tables.ts')).prepareTables(...file)
 
 /** All is loaded with the first table, and SQLite with the first statement. */
 export default defineReader({
-  files: {
-    csv: readTables('csv'),
-    json: readTables('json'),
-    ndjson: readTables('ndjson'),
-    xlsx: readTables('xlsx'),
-  },
+  files: { csv: readTables, json: readTables, ndjson: readTables, xlsx: readTables },
   jobs: {
     query: async (job: QueryJob, readers) =>
       (await import('./child/query-statement.ts')).runStatement(job, readers),

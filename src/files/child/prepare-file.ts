@@ -42,7 +42,7 @@ const openFormat = async (
   readers: FileReaders,
 ): Promise<FileContents> => {
   const read = readers.find(({ files }) => files?.[format])?.files?.[format]
-  if (read) return read(job, bytes, readers)
+  if (read) return read(job, bytes, readers, format)
   if (format === 'html' || !textFormats.has(format)) throw unreadFormat(format)
   return { ...(await prepareText(job, format === 'markdown' ? format : 'text', bytes)), format }
 }

@@ -13,13 +13,19 @@ export type Sheet = {
   notes(): string[]
 }
 
+/** Reads one file. */
+export type ReadFile = (
+  job: PrepareJob,
+  bytes: number,
+  readers: FileReaders,
+  format: FileFormat,
+) => Promise<FileContents>
+
 /** `*.reader.ts`: reads files of more formats than text, in the file process. */
 export type ReaderDefinition = {
   kind: 'reader'
   /** By format. */
-  files?: Partial<
-    Record<FileFormat, (job: PrepareJob, bytes: number, readers: FileReaders) => Promise<FileContents>>
-  >
+  files?: Partial<Record<FileFormat, ReadFile>>
   /** By format: uses the sheets of a workbook, which is open for that long. For the feature that reads tables. */
   sheets?: Partial<
     Record<FileFormat, <Result>(path: string, use: (sheets: Sheet[]) => Promise<Result>) => Promise<Result>>

@@ -1,11 +1,13 @@
 import type { ModelEntry } from '../../../models/ports/model-ports.ts'
 import type { FormatInput, FormatView } from '../../../models/schemas/response-format.ts'
 import { memoizeByObject } from '../../../state/memoize.ts'
-import { openaiImageEdits } from '../built-in/openai-image-edits.ts'
-import { openaiImages } from '../built-in/openai-images.ts'
-import { openaiSpeech } from '../built-in/openai-speech.ts'
-import { openaiTranscriptions } from '../built-in/openai-transcriptions.ts'
-import { openaiVideos } from '../built-in/openai-videos.ts'
+import {
+  openaiImageEdits,
+  openaiImages,
+  openaiSpeech,
+  openaiTranscriptions,
+  openaiVideos,
+} from '../built-in/openai-media.ts'
 import { rerank } from '../built-in/rerank.ts'
 
 const toView = (format: FormatInput): FormatView => ({

@@ -1,10 +1,13 @@
 import { prepareText } from '../../../files/child/formats/plain-text.ts'
-import { type Cell, type FileReaders, unreadFormat } from '../../../files/child/reader-definition.ts'
+import {
+  type Cell,
+  type FileReaders,
+  type ReadFile,
+  unreadFormat,
+} from '../../../files/child/reader-definition.ts'
 import type { FileFormat } from '../../../files/child/sniff.ts'
 import {
-  type FileContents,
   fileBounds,
-  type PrepareJob,
   type TableContents,
   UnreadableFileError,
 } from '../../../files/protocol/child-protocol.ts'
@@ -41,12 +44,7 @@ export const withTables = async <Result>(
 }
 
 /** Describes the tables of a file: rows, columns, statistics. */
-export const prepareTables = async (
-  job: PrepareJob,
-  format: FileFormat,
-  bytes: number,
-  readers: FileReaders,
-): Promise<FileContents> => {
+export const prepareTables: ReadFile = async (job, bytes, readers, format) => {
   const notes: string[] = []
   const tables = await withTables(job.path, job.name, format, bytes, readers, async (sources) => {
     const named = sources.filter(({ part }) => part === null || part.length <= fileBounds.partChars)

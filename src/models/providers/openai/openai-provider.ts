@@ -5,8 +5,15 @@ import { openOnce } from '../../../state/open-once.ts'
 import type { Clock } from '../../../state/ports/clock.ts'
 import type { Log } from '../../../state/ports/log.ts'
 import { createCallIdForms } from '../../chat/call-ids.ts'
-import { lowerSchemaMode, type SchemaMode, toChatRequestBody } from '../../chat/chat-request.ts'
 import {
+  type ChatRequestBody,
+  lowerSchemaMode,
+  type SchemaMode,
+  toChatRequestBody,
+} from '../../chat/chat-request.ts'
+import {
+  type CanonicalResult,
+  emptyResult,
   type ModelEntry,
   type Provider,
   type ProviderOutcome,
@@ -14,13 +21,114 @@ import {
   type ResponseReader,
   toServerModelKey,
 } from '../../ports/model-ports.ts'
+import { VendorReportedError } from '../../ports/unreadable-response.ts'
 import { isSchemaRefusal } from '../../transport/error-table.ts'
 import type { Transport } from '../../transport/http-exchange.ts'
 import { createJsonParser } from '../../transport/json-parser.ts'
-import { createUnsentOutcome } from '../../transport/provider-errors.ts'
+import { createBadReplyError, createUnsentOutcome } from '../../transport/provider-errors.ts'
+import { findReportedError } from '../../transport/upstream-error.ts'
+import { type AnswerDraft, exchangeAnswer } from '../answer-exchange.ts'
+import { createHttpRequest } from '../provider-request.ts'
 import type { ResponseFormats } from '../response-formats.ts'
-import { completeChat } from './chat-completion.ts'
-import { createEmbeddings } from './embeddings.ts'
+import { readEmbeddings } from './chat-chunk.ts'
+import type { PostRequest } from './langchain-clients.ts'
+import { createReplyDraft } from './reply-draft.ts'
+
+/** JSON writes a lone surrogate as an escape, which many servers refuse, so it is replaced; not what follows a backslash. */
+const toBody = (body: object): string =>
+  JSON.stringify(body).replaceAll(/\\ud[0-9a-f]{3}(?<=(?<!\\)(?:\\\\)*.{6})/g, '\ufffd')
+
+/** One request of the protocol. */
+type OpenAIExchange = {
+  path: '/chat/completions' | '/embeddings'
+  isStreamed: boolean
+  transport: Transport
+  draft: AnswerDraft
+}
+
+/** Throws VendorReportedError for an error in place of an answer, in any vendor's shape. */
+const assertNoError = (value: unknown): void => {
+  const error = findReportedError(value)
+  if (error !== null) throw new VendorReportedError('/error', 'an error in place of an answer', error)
+}
+
+/**
+ * Sends what LangChain has built and gives to `post`: it does not get the address, the key or the answer, and does not
+ * read the environment.
+ */
+const exchangeOpenAI = async (
+  { path, isStreamed, transport, draft }: OpenAIExchange,
+  request: ProviderRequest,
+  ask: (post: PostRequest) => Promise<void>,
+  signal: AbortSignal,
+): Promise<ProviderOutcome> => {
+  let outcome: ProviderOutcome | undefined
+  const take: AnswerDraft['take'] = (chunk, whole) => {
+    assertNoError(chunk)
+    draft.take(chunk, whole)
+  }
+  await ask(async (body) => {
+    const headers = { accept: 'text/event-stream, application/json' }
+    const built = { method: 'POST' as const, path, headers, holdsKey: false, body: toBody(body) }
+    const exchange = {
+      request: createHttpRequest(request, built),
+      expects: isStreamed ? ('sse' as const) : ('whole' as const),
+      done: isStreamed ? '[DONE]' : null,
+    }
+    outcome = await exchangeAnswer(transport, exchange, { ...draft, take }, request, signal)
+  })
+  if (outcome === undefined) throw new Error('LangChain did not send the request')
+  return outcome
+}
+
+/** Checks for one vector per text, all of one length: servers without base64 may send none. */
+const findVectorError = ({ embeddings }: CanonicalResult, texts: number): string | null => {
+  if (embeddings.length !== texts) return `sent ${embeddings.length} embeddings for ${texts} texts`
+  const lengths = new Set(embeddings.map(({ length }) => length))
+  return lengths.size > 1 || lengths.has(0)
+    ? `sent embeddings of ${[...lengths].join(' and ')} numbers`
+    : null
+}
+
+const createEmbeddingsDraft = (reader: ResponseReader | null, texts: number): AnswerDraft => {
+  let result = emptyResult
+  return {
+    take: (answer) => {
+      result = reader === null ? { ...emptyResult, ...readEmbeddings(answer) } : reader.read(answer)
+    },
+    size: () => 0,
+    finished: () => result !== emptyResult,
+    findEndError: () => {
+      const what = findVectorError(result, texts)
+      return what === null ? undefined : createBadReplyError(what, false)
+    },
+    usage: () => result.usage,
+    end: () => result,
+  }
+}
+
+/**
+ * Sends one provider request to an embedding model; its outcome is a value. Rejects only when the caller aborts.
+ * `reader` null: the answer is OpenAI's list of embeddings.
+ */
+const createEmbeddings = async (
+  { transport, reader }: { transport: Transport; reader: ResponseReader | null },
+  request: ProviderRequest,
+  signal: AbortSignal,
+): Promise<ProviderOutcome> => {
+  const { EmbeddingClient } = await import('./langchain-clients.ts')
+  const { input, parameters } = request.ask
+  const draft = createEmbeddingsDraft(reader, input.length)
+  const exchange = { path: '/embeddings' as const, isStreamed: false, transport, draft }
+  const body = {
+    model: request.model.upstream_name,
+    input: [...input],
+    // servers without base64 would silently send empty lists
+    encoding_format: 'float' as const,
+    ...(typeof parameters.dimensions === 'number' && { dimensions: parameters.dimensions }),
+  }
+  return exchangeOpenAI(exchange, request, (post) => new EmbeddingClient(post).request(body), signal)
+}
 
 /** What the provider is made of. */
 export type OpenAIProviderOptions = {
@@ -60,6 +168,30 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
     }
   }
 
+  /**
+   * Sends one provider request to a chat model. With `completionWithRetry`, reading the raw chunks: the message chunks of `stream()` lose tool
+   * calls of servers that send no role, lose the usage of a truncated stream, and need a callback manager that reads the environment.
+   */
+  const completeChat = async (
+    ask: ChatRequestBody,
+    reader: ResponseReader | null,
+    request: ProviderRequest,
+    signal: AbortSignal,
+  ): Promise<ProviderOutcome> => {
+    const chat = await openChat()
+    const isStreamed = reader === null || reader.stream([]) !== null
+    const draft = reader === null ? createReplyDraft(request) : formats.openDraft(reader, request)
+    const parameters = {
+      ...chat.invocationParams(ask.options, { streaming: isStreamed }),
+      ...ask.parameters,
+      model: request.model.upstream_name,
+      messages: ask.messages,
+      stream: isStreamed,
+    }
+    const exchange = { path: '/chat/completions' as const, isStreamed, transport, draft }
+    return exchangeOpenAI(exchange, request, (post) => chat.ask(parameters, post), signal)
+  }
+
   /** Stores and returns the next mode after a refusal of `response_format`; undefined: there is none. */
   const lowerMode = (outcome: ProviderOutcome, name: string, mode: SchemaMode): SchemaMode | undefined => {
     if (outcome.ok || !isSchemaRefusal(outcome.error)) return undefined
@@ -80,15 +212,10 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
       const reader = readerFor(model)
       if (reader !== null && 'ok' in reader) return reader
       if (model.category === 'embedding') return createEmbeddings({ transport, reader }, request, signal)
-      const client = await openChat()
       const name = `${toServerModelKey(model)} ${ask.role}`
       const mode = modes.get(name) ?? 'json_schema'
       const body = toChatRequestBody(callIds.apply(model, ask), mode)
-      const outcome = await completeChat(
-        { chat: client, transport, ask: body, reader, formats },
-        request,
-        signal,
-      )
+      const outcome = await completeChat(body, reader, request, signal)
       if (!outcome.ok && callIds.noteRefusal(model, ask, outcome.error))
         return { ...outcome, error: { ...outcome.error, retryNow: true } }
       const lower = ask.schema === null ? undefined : lowerMode(outcome, name, mode)

@@ -6,10 +6,12 @@ import { geminiGenerateContent } from '../../../../src/features/response-formats
 import { ollamaChat } from '../../../../src/features/response-formats/built-in/ollama-chat.ts'
 import { openaiChat } from '../../../../src/features/response-formats/built-in/openai-chat.ts'
 import { openaiEmbeddings } from '../../../../src/features/response-formats/built-in/openai-embeddings.ts'
-import { openaiImages } from '../../../../src/features/response-formats/built-in/openai-images.ts'
+import {
+  openaiImages,
+  openaiSpeech,
+  openaiTranscriptions,
+} from '../../../../src/features/response-formats/built-in/openai-media.ts'
 import { openaiResponses } from '../../../../src/features/response-formats/built-in/openai-responses.ts'
-import { openaiSpeech } from '../../../../src/features/response-formats/built-in/openai-speech.ts'
-import { openaiTranscriptions } from '../../../../src/features/response-formats/built-in/openai-transcriptions.ts'
 import { rerank } from '../../../../src/features/response-formats/built-in/rerank.ts'
 import type { CanonicalRequest } from '../../../../src/models/ports/model-ports.ts'
 import type { FormatInput } from '../../../../src/models/schemas/response-format.ts'

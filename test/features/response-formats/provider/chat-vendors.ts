@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import { anthropicMessages } from '../../../../src/features/response-formats/built-in/anthropic-messages.ts'
-import { deepseekChat } from '../../../../src/features/response-formats/built-in/deepseek-chat.ts'
 import { geminiGenerateContent } from '../../../../src/features/response-formats/built-in/gemini-generate-content.ts'
 import { ollamaChat } from '../../../../src/features/response-formats/built-in/ollama-chat.ts'
-import { openaiChat } from '../../../../src/features/response-formats/built-in/openai-chat.ts'
+import {
+  deepseekChat,
+  openaiChat,
+  qwenDashscope,
+  zhipuChat,
+} from '../../../../src/features/response-formats/built-in/openai-chat.ts'
 import { openaiResponses } from '../../../../src/features/response-formats/built-in/openai-responses.ts'
-import { qwenDashscope } from '../../../../src/features/response-formats/built-in/qwen-dashscope.ts'
-import { zhipuChat } from '../../../../src/features/response-formats/built-in/zhipu-chat.ts'
 import type { FormatInput } from '../../../../src/models/schemas/response-format.ts'
 import type { VendorAnswer, VendorRequest } from '../../../support/http-vendor.ts'
 

@@ -1,19 +1,11 @@
-import { openDeadline } from '../../state/deadline.ts'
-import { isMasonError, MasonError } from '../../state/errors.ts'
-import type { Log } from '../../state/ports/log.ts'
-import type { Models } from '../../state/ports/models.ts'
-import { cutText } from '../../state/text/cut-text.ts'
-import type { ModelGateway } from '../ports/call-ports.ts'
-import { type ModelCaller, type Registry, toPlainUsage } from '../ports/model-ports.ts'
-import { canCallCategory, type ModelChooser } from '../routing/model-chooser.ts'
-import { emptyCanonicalRequest } from './models-port.ts'
-
-type RerankServices = {
-  ask: ModelGateway['ask']
-  registry: Pick<Registry, 'view'>
-  chooser: ModelChooser
-  log: Log
-}
+import { emptyCanonicalRequest } from '../../../models/call/models-port.ts'
+import { type ModelCaller, toPlainUsage } from '../../../models/ports/model-ports.ts'
+import type { RerankServices } from '../../../models/providers/response-formats.ts'
+import { canCallCategory } from '../../../models/routing/model-chooser.ts'
+import { openDeadline } from '../../../state/deadline.ts'
+import { isMasonError, MasonError } from '../../../state/errors.ts'
+import type { Models } from '../../../state/ports/models.ts'
+import { cutText } from '../../../state/text/cut-text.ts'
 
 const category = 'rerank'
 /** A search that is ordered without a model is better than one that is late. */

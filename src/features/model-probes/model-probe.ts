@@ -1,15 +1,25 @@
 import { parseJsonOrText } from '../../infra/lib/json-text.ts'
 import { scrubValue } from '../../infra/secrets/scrubbed-log.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
+import { findRemedy } from '../../models/call/error-messages.ts'
+import {
+  type MeteredOutcome,
+  type RequestServices,
+  sendMeteredRequest,
+} from '../../models/call/metered-request.ts'
+import { emptyCanonicalRequest } from '../../models/call/models-port.ts'
+import { estimateRequest } from '../../models/call/token-estimate.ts'
+import { adminProbeBusinessId } from '../../models/metering/ledger-rows.ts'
+import { findUndersizedLimit } from '../../models/metering/reservation-size.ts'
+import type {
+  CanonicalRequest,
+  KeyEntry,
+  ModelCaller,
+  ModelEntry,
+  Registry,
+} from '../../models/ports/model-ports.ts'
+import type { ModelProbes, ModelTestView } from '../../models/schemas/model-probe.ts'
 import type { Json } from '../../state/runtime-state.ts'
-import { adminProbeBusinessId } from '../metering/ledger-rows.ts'
-import { findUndersizedLimit } from '../metering/reservation-size.ts'
-import type { CanonicalRequest, KeyEntry, ModelCaller, ModelEntry, Registry } from '../ports/model-ports.ts'
-import type { ModelProbes, ModelTestView } from '../schemas/model-probe.ts'
-import { findRemedy } from './error-messages.ts'
-import { type MeteredOutcome, type RequestServices, sendMeteredRequest } from './metered-request.ts'
-import { emptyCanonicalRequest } from './models-port.ts'
-import { estimateRequest } from './token-estimate.ts'
 
 /** What the probes of admins need. */
 export type ModelProbeOptions = RequestServices & {
