@@ -21,7 +21,7 @@ import {
 const process = openFileProcess({ maxBytes: 450 * 1024 * 1024, maxMs: 30_000, readers: documentReaders })
 afterAll(() => process[Symbol.asyncDispose]())
 
-test('a build without the feature for documents says of a PDF and of a workbook that they are not opened', async () => {
+test('a build without features for files says of a PDF and of a workbook that they are not opened, and reads a CSV as text', async () => {
   await using folder = await openFolder()
   await using alone = openFileProcess({ maxBytes: 450 * 1024 * 1024, maxMs: 30_000, readers: [] })
   const ask = async (name: string, bytes: string | Uint8Array) => {
@@ -36,7 +36,8 @@ test('a build without the feature for documents says of a PDF and of a workbook 
   })
   expect(await ask('a.pdf', await pdfOf([['text']]))).toEqual(refused('a PDF'))
   expect(await ask('a.xlsx', await zipOf(xlsxParts({ S: '' })))).toEqual(refused('an XLSX workbook'))
-  expect(await ask('a.csv', 'n\n1\n')).toMatchObject({ ok: true, contents: { format: 'csv' } })
+  const contents = { format: 'csv', document: { lines: 2, head: 'n\n1' } }
+  expect(await ask('a.csv', 'n\n1\n')).toMatchObject({ ok: true, contents })
 })
 
 const docxReader = new URL('../../../src/features/documents/docx.ts', import.meta.url).href
