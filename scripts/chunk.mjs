@@ -10,7 +10,7 @@ import { rolldown } from 'rolldown'
  * that no program loads stays a file of its own.
  */
 const programs = {
-  child: /^src\/(files\/child\/.*|features\/.*\.reader)\.js$/,
+  child: /^src\/(.*\/child\/.*|features\/.*\.reader)\.js$/,
   client: /^src\/client\/index\.js$/,
   producer: /^src\/producer\/index\.js$/,
   command: /^src\/(cli|features\/.*\.(command|doctor|keys|process))\.js$/,

@@ -1,8 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { loadAllParts } from '../src/app/load-all-parts.ts'
-import { drawGraph, inVisitOrder } from '../src/graph/diagram.ts'
+import { inVisitOrder, listRouterNodes } from '../src/graph/build.ts'
 import type { GraphParts } from '../src/graph/graph-parts.ts'
+import { createRouter } from '../src/graph/router.ts'
 import { stateFields } from '../src/state/runtime-state.ts'
 
 /** Rows of a Markdown table: which fields of the state each node and tool reads, and which it changes. */
@@ -28,6 +29,10 @@ export const replaceBetween = (text: string, name: string, content: string): str
   if (from < 0 || to < from) throw new Error(`the text has no ${begin} … ${end}`)
   return `${text.slice(0, from + begin.length)}\n${content}\n${text.slice(to)}`
 }
+
+/** The picture of a graph of these parts, as LangGraph draws it. */
+export const drawGraph = (parts: GraphParts): Promise<string> =>
+  createRouter(listRouterNodes(parts), async () => []).draw()
 
 /** A page with the picture of these parts. */
 export const withPicture = async (page: string, parts: GraphParts): Promise<string> =>

@@ -24,19 +24,19 @@ export const renderFeatureList = (): string => {
       .filter((file) => file.endsWith('.ts') && readFileKind(`src/features/${id}`, file) !== null)
       .sort()
     const lines = files.map((file) => toLine(`    '${file}': () =>`, `import('../features/${id}/${file}'),`))
-    return [`  ${id.includes('-') ? `'${id}'` : id}: {`, ...lines, '  },'].join('\n')
+    return [`  ${/^\w+$/.test(id) ? id : `'${id}'`}: {`, ...lines, '  },'].join('\n')
   })
   return `import type { FeatureSource } from '../features/load-features.ts'
 
-/** The files of each folder of src/features, loaded when they are needed; \`npm run features\` writes this file. */
-const filesOfFeatures: Record<string, FeatureSource['files']> = {
+const filesOf: Readonly<Record<string, FeatureSource['files']>> = {
 ${blocks.join('\n')}
 }
 
-/** Each folder of src/features with its files. */
-export const featureSources: readonly FeatureSource[] = Object.entries(filesOfFeatures).map(
-  ([id, files]) => ({ folder: \`src/features/\${id}\`, files }),
-)
+/** Each folder of src/features with its files, loaded when they are needed; \`npm run features\` writes this file. */
+export const featureSources: readonly FeatureSource[] = Object.entries(filesOf).map(([id, files]) => ({
+  folder: \`src/features/\${id}\`,
+  files,
+}))
 `
 }
 

@@ -6,7 +6,7 @@ import { basename } from 'node:path'
 const { dumpDatabase, findSeedImagePath } = await import('../dist/src/infra/database/seed-image.js')
 const { openEmbeddedDatabase } = await import('../dist/src/infra/database/embedded.js')
 const { seedDatabase } = await import('../dist/src/app/seed-database.js')
-const { builtInFormats } = await import('../dist/src/models/formats/built-in/built-in-formats.js')
+const { findResponseFormats } = await import('../dist/src/app/find-early.js')
 const { builtInCategories } = await import('../dist/src/models/schemas/catalog.js')
 
 const path = await findSeedImagePath()
@@ -14,7 +14,7 @@ for (const file of readdirSync('dist'))
   if (/^database-.*\.tar\.gz$/.test(file) && file !== basename(path)) rmSync(`dist/${file}`)
 
 // what the seed image is made from; its name says the rest
-const parts = JSON.stringify([builtInCategories, builtInFormats()])
+const parts = JSON.stringify([builtInCategories, (await findResponseFormats()).builtIn])
 const stamp = createHash('sha256').update(parts).digest('hex')
 const stampPath = 'dist/database.stamp'
 const stampNow = existsSync(stampPath) ? readFileSync(stampPath, 'utf8') : null

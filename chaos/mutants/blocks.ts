@@ -94,7 +94,7 @@ export const blockMutants: readonly Mutant[] = [
   },
   {
     name: 'references stand for results only in a sequential block',
-    file: 'src/graph/resolved-call.ts',
+    file: 'src/graph/visit.ts',
     edits: [
       { from: 'stopsOnFailure(plan) ? listUsedSteps(tool, call) : []', to: 'listUsedSteps(tool, call)' },
     ],

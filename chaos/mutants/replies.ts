@@ -1,7 +1,7 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
 const replies = testsOf('test/integration/replies.test.ts')
-const shapes = testsOf('test/models/formats/built-in/reply-shapes.test.ts')
+const shapes = testsOf('test/features/response-formats/formats/built-in/reply-shapes.test.ts')
 
 /** How the reply of a model is read: what was cut, failed or withheld is never taken as whole. */
 export const replyMutants: readonly Mutant[] = [
@@ -38,23 +38,23 @@ export const replyMutants: readonly Mutant[] = [
   },
   {
     name: 'the end of a stream of any format',
-    file: 'src/models/providers/format-draft.ts',
+    file: 'src/features/response-formats/provider/format-draft.ts',
     edits: [{ from: 'ended || !marksItsEnd ? undefined : truncatedError', to: 'undefined' }],
     why: 'calls are made before the vendor has said that they are whole',
-    caughtBy: testsOf('test/models/providers/template/errors.test.ts')(
+    caughtBy: testsOf('test/features/response-formats/provider/errors.test.ts')(
       'a stream that ends in good order without saying so is cut short',
     ),
   },
   {
     name: 'a reply that failed',
-    file: 'src/models/formats/result-draft.ts',
+    file: 'src/features/response-formats/formats/result-draft.ts',
     edits: [{ from: "finish !== null && readFinishMeaning(finish) === 'failed'", to: 'false' }],
     why: 'what a vendor calls malformed is taken as an answer',
     caughtBy: shapes('a reply of gemini-generate-content that failed is an error'),
   },
   {
     name: 'a whole message replaces the calls before it',
-    file: 'src/models/formats/result-draft.ts',
+    file: 'src/features/response-formats/formats/result-draft.ts',
     edits: [{ from: 'if (whole !== null && found.length > 0) calls.restart()', to: '' }],
     why: 'a call is made twice',
     caughtBy: shapes('a whole message after the events of a format replaces them'),
@@ -103,7 +103,7 @@ export const replyMutants: readonly Mutant[] = [
   },
   {
     name: 'JSON is never stitched',
-    file: 'src/models/call/cut-replies.ts',
+    file: 'src/models/call/models-port.ts',
     edits: [{ from: 'if (isJsonReply) {', to: 'if (isJsonReply && text.length < 0) {' }],
     why: 'two halves that do not fit are one value',
     caughtBy: replies(
@@ -121,7 +121,7 @@ export const replyMutants: readonly Mutant[] = [
   },
   {
     name: 'a placeholder of the usage',
-    file: 'src/models/formats/token-counts.ts',
+    file: 'src/models/chat/token-counts.ts',
     edits: [{ from: 'after[name] || (before[name] ?? after[name])', to: 'after[name] ?? before[name]' }],
     why: 'a reply costs nothing',
     caughtBy: replies('on the way to a vendor and back a placeholder of the usage replaces no counts'),

@@ -12,6 +12,7 @@ import { listAudit } from './audit-log.ts'
 import { createConsoleSessions } from './console-sessions.ts'
 import type { Drivers } from './open-drivers.ts'
 import type { ModelLayer } from './open-models.ts'
+import { findModelProbes } from './open-runtime-features.ts'
 
 type AdminParts = Pick<Drivers, 'database' | 'clock' | 'auditing'> & {
   layer: ModelLayer
@@ -41,7 +42,7 @@ export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
     consoleSessions: createConsoleSessions(database),
     audit: { run: auditing.run, list: (filter) => listAudit(database, filter) },
     users: createUserAccounts(database, parts.deleteOfUser),
-    registry: layer.registryAdmin,
+    registry: layer.createAdmin(findModelProbes(features)),
     effects: createUnknownEffects(database),
     async listAllRuns(filter) {
       const list = features.find(allRunsRef)

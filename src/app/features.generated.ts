@@ -1,7 +1,6 @@
 import type { FeatureSource } from '../features/load-features.ts'
 
-/** The files of each folder of src/features, loaded when they are needed; `npm run features` writes this file. */
-const filesOfFeatures: Record<string, FeatureSource['files']> = {
+const filesOf: Readonly<Record<string, FeatureSource['files']>> = {
   a2a: {
     'a2a.routes.ts': () => import('../features/a2a/a2a.routes.ts'),
     'agent-cards.routes.ts': () => import('../features/a2a/agent-cards.routes.ts'),
@@ -29,6 +28,10 @@ const filesOfFeatures: Record<string, FeatureSource['files']> = {
     'feature.ts': () => import('../features/bulk/feature.ts'),
     'jobs.service.ts': () => import('../features/bulk/jobs.service.ts'),
   },
+  calculate: {
+    'calculate.tool.ts': () => import('../features/calculate/calculate.tool.ts'),
+    'feature.ts': () => import('../features/calculate/feature.ts'),
+  },
   documents: {
     'documents.reader.ts': () => import('../features/documents/documents.reader.ts'),
     'feature.ts': () => import('../features/documents/feature.ts'),
@@ -51,8 +54,13 @@ const filesOfFeatures: Record<string, FeatureSource['files']> = {
     'feature.ts': () => import('../features/media/feature.ts'),
     'generate-image.tool.ts': () => import('../features/media/generate-image.tool.ts'),
     'generate-video.tool.ts': () => import('../features/media/generate-video.tool.ts'),
+    'media-models.service.ts': () => import('../features/media/media-models.service.ts'),
     'speak.tool.ts': () => import('../features/media/speak.tool.ts'),
     'transcribe.tool.ts': () => import('../features/media/transcribe.tool.ts'),
+  },
+  'model-probes': {
+    'feature.ts': () => import('../features/model-probes/feature.ts'),
+    'model-probes.service.ts': () => import('../features/model-probes/model-probes.service.ts'),
   },
   'offline-model': {
     'feature.ts': () => import('../features/offline-model/feature.ts'),
@@ -116,6 +124,10 @@ const filesOfFeatures: Record<string, FeatureSource['files']> = {
     'feature.ts': () => import('../features/prometheus/feature.ts'),
     'metrics.service.ts': () => import('../features/prometheus/metrics.service.ts'),
   },
+  'response-formats': {
+    'feature.ts': () => import('../features/response-formats/feature.ts'),
+    'response-formats.service.ts': () => import('../features/response-formats/response-formats.service.ts'),
+  },
   schedules: {
     'feature.ts': () => import('../features/schedules/feature.ts'),
     'schedule-firing.service.ts': () => import('../features/schedules/schedule-firing.service.ts'),
@@ -134,6 +146,13 @@ const filesOfFeatures: Record<string, FeatureSource['files']> = {
     'get-payment-methods.tool.ts': () => import('../features/shopping/get-payment-methods.tool.ts'),
     'get-shipping-address.tool.ts': () => import('../features/shopping/get-shipping-address.tool.ts'),
     'update-cart.tool.ts': () => import('../features/shopping/update-cart.tool.ts'),
+  },
+  tables: {
+    'feature.ts': () => import('../features/tables/feature.ts'),
+    'query-table.tool.ts': () => import('../features/tables/query-table.tool.ts'),
+    'run-tables.service.ts': () => import('../features/tables/run-tables.service.ts'),
+    'tables.reader.ts': () => import('../features/tables/tables.reader.ts'),
+    'tables.run-service.ts': () => import('../features/tables/tables.run-service.ts'),
   },
   telemetry: {
     'feature.ts': () => import('../features/telemetry/feature.ts'),
@@ -166,7 +185,8 @@ const filesOfFeatures: Record<string, FeatureSource['files']> = {
   },
 }
 
-/** Each folder of src/features with its files. */
-export const featureSources: readonly FeatureSource[] = Object.entries(filesOfFeatures).map(
-  ([id, files]) => ({ folder: `src/features/${id}`, files }),
-)
+/** Each folder of src/features with its files, loaded when they are needed; `npm run features` writes this file. */
+export const featureSources: readonly FeatureSource[] = Object.entries(filesOf).map(([id, files]) => ({
+  folder: `src/features/${id}`,
+  files,
+}))

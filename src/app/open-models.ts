@@ -1,29 +1,23 @@
 import type { Config } from '../infra/config/config.ts'
 import { openEgress } from '../infra/egress/egress.ts'
 import { openMasterKeys } from '../infra/secrets/master-key-files.ts'
-import { createMediaPort } from '../models/call/media-port.ts'
 import { createModelGateway } from '../models/call/model-gateway.ts'
-import { createModelAdmin } from '../models/call/model-probe.ts'
 import { createStopRefusals } from '../models/call/stop-refusals.ts'
 import { createUnreadAnswers } from '../models/call/unread-answers.ts'
-import { builtInFormats } from '../models/formats/built-in/built-in-formats.ts'
-import { compileFormat } from '../models/formats/format-compiler.ts'
 import { createModelHealth, type ModelHealth, minHealthyKeys } from '../models/health/model-health.ts'
 import { createRunCostReader } from '../models/metering/cost.ts'
 import { createMeter } from '../models/metering/meter.ts'
-import type { ModelCaller, RegistryView, ResponseReader } from '../models/ports/model-ports.ts'
+import type { ModelCaller, RegistryView } from '../models/ports/model-ports.ts'
 import { withInProcessModel } from '../models/providers/in-process-model.ts'
 import { createOpenAIProvider } from '../models/providers/openai/openai-provider.ts'
-import { openHttpProvider } from '../models/providers/template/template-provider.ts'
 import { openRegistry } from '../models/registry/live-registry.ts'
-import { createRegistryAdmin } from '../models/registry/registry-admin.ts'
+import { createRegistryAdmin, type RegistryAdmin } from '../models/registry/registry-admin.ts'
 import { createModelChooser } from '../models/routing/model-chooser.ts'
-import type { FormatView } from '../models/schemas/response-format.ts'
-import { createJsonParser } from '../models/transport/json-parser.ts'
+import type { ModelProbes } from '../models/schemas/model-probe.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Scenario, Scenarios } from '../state/scenario.ts'
-import { findInProcessModel } from './find-early.ts'
+import { findInProcessModel, findResponseFormats } from './find-early.ts'
 import type { Drivers } from './open-drivers.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 
@@ -33,9 +27,6 @@ const listScenarios = memoizeByObject((rows: ReadonlyMap<string, Scenario>): rea
 
 /** A candidate gets so many requests of a call at most, with these delays in between. */
 const defaultRetry = { attempts: 2, baseMs: 500, maxMs: 20_000 }
-
-/** The largest image, recording or video that is fetched from an address: what a tool can read back. */
-const maxMediaBytes = 64 * 1024 * 1024
 
 /** Opens everything between the port of the graph and the vendors: registry, health, ledger, providers, and the gateway. */
 export const openModels = async (
@@ -48,12 +39,13 @@ export const openModels = async (
   const { modelRetryDelays: retryDelays = {} } = options
   const masterKeys = await openMasterKeys(config, (secret) => scrubber.add(secret))
   const inProcess = await findInProcessModel(config)
+  const formats = await findResponseFormats()
   const registry = await openRegistry({
     database,
     masterKeys,
     openai: config.openai,
     builtIn: inProcess?.entry,
-    formats: builtInFormats(),
+    formats: formats.builtIn,
     onSecret: (secret) => scrubber.add(secret),
     hints,
     clock,
@@ -67,27 +59,14 @@ export const openModels = async (
   const egress = openEgress()
   closers.use(egress)
 
-  const readerOf = createReaderCache()
-  const openai = createOpenAIProvider({
-    egress,
-    getReader: ({ format }) => format && readerOf(format),
-    clock,
-    log,
-  })
+  const openai = createOpenAIProvider({ egress, formats, clock, log })
   const providers = {
     openai: inProcess ? withInProcessModel(openai, inProcess) : openai,
-    http: openHttpProvider({ egress, clock, compile: readerOf }),
+    http: formats.openProvider({ egress, clock }),
   }
   const redact = (text: string): string => scrubber.text(text)
   const requests = { providers, meter, health, clock, log, registry, redact }
   const chooser = createModelChooser(health)
-  const transport = {
-    egress,
-    clock,
-    maxBytes: maxMediaBytes,
-    maxEvent: maxMediaBytes,
-    parseJson: createJsonParser(),
-  }
   const service = createModelGateway({
     ...requests,
     chooser,
@@ -98,14 +77,10 @@ export const openModels = async (
     findReachedBudget,
     counts: metrics,
     tracer: drivers.tracer,
+    ...(formats.createReranker && { createReranker: formats.createReranker }),
   })
-  const registryAdmin = createRegistryAdmin({
-    database,
-    masterKeys,
-    registry,
-    hints,
-    models: createModelAdmin({ ...requests, scrubber }),
-  })
+  const createAdmin = (models: ModelProbes): RegistryAdmin =>
+    createRegistryAdmin({ database, masterKeys, registry, hints, models, formats })
   metrics.onScrape(() => {
     for (const pool of listKeyPools(registry.view, health)) metrics.keyPool(pool)
   })
@@ -119,28 +94,17 @@ export const openModels = async (
     flushLedger: () => meter.flush(),
     masterKeys,
     registry,
-    registryAdmin,
+    createAdmin,
     scenarios: {
       list: () => listScenarios(registry.view.scenarios),
       find: (name) => registry.view.scenarios.get(name) ?? null,
     } satisfies Scenarios,
-    media: (caller: ModelCaller) =>
-      createMediaPort({ ...requests, ask: service.ask, chooser, transport }, caller),
+    requests: { ...requests, ask: service.ask, chooser, egress },
   }
 }
 
 /** See `openModels`. */
 export type ModelLayer = Awaited<ReturnType<typeof openModels>>
-
-/** Compiles each format once, at its first response. */
-const createReaderCache = (): ((format: FormatView) => ResponseReader) => {
-  const readers = new WeakMap<FormatView, ResponseReader>()
-  return (format) => {
-    const reader = readers.get(format) ?? compileFormat(format)
-    readers.set(format, reader)
-    return reader
-  }
-}
 
 /** How many keys of each vendor are healthy now, and whether they are too few. */
 const listKeyPools = (

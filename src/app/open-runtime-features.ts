@@ -3,12 +3,16 @@ import { pollJobNow } from '../engine/runs/waits.ts'
 import { type CheckWebhookAddress, refuseWebhookAddress } from '../engine/runs/webhook-address.ts'
 import * as core from '../features/core.ref.ts'
 import { type FeatureSource, type Features, openFeatures, provide } from '../features/load-features.ts'
+import type { FileService } from '../files/run-files.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
 import type { GraphInfo } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
 import { toIssuer } from '../infra/config/issuer.ts'
+import type { ModelCaller } from '../models/ports/model-ports.ts'
+import type { ModelProbes } from '../models/schemas/model-probe.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Agents } from '../state/ports/agents.ts'
+import type { MediaModels } from '../state/ports/media.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { Drivers } from './open-drivers.ts'
@@ -21,6 +25,7 @@ type CoreParts = Drivers & {
   models: Models
   /** Made with the services of features. */
   graph(): GraphInfo
+  files: FileService
   runsOf(businessId: string): BusinessRuns
   jobsOf(businessId: string): JobAdmissions
 }
@@ -45,10 +50,12 @@ export const openRuntimeFeatures = async (parts: CoreParts) => {
     provide(core.masterKeysRef, layer.masterKeys),
     provide(core.scrubberRef, parts.scrubber),
     provide(core.modelGatewayRef, layer.service),
+    provide(core.modelRequestsRef, layer.requests),
     provide(core.registryRef, layer.registry),
     provide(core.registryViewRef, () => layer.registry.view),
     provide(core.tracerRef, parts.tracer),
     provide(core.backlogRef, parts.readBacklog),
+    provide(core.fileServiceRef, parts.files),
     provide(core.budgetCheckRef, checkBudgets),
     provide(core.ledgerFlushRef, layer.flushLedger),
     provide(core.serverAddressRef, { origin: toIssuer(config), publicUrl: config.publicUrl ?? null }),
@@ -75,17 +82,34 @@ export const openRuntimeFeatures = async (parts: CoreParts) => {
   }
 }
 
-const refuse = (): never => {
-  throw new MasonError('not_found', 'this server has no client for other agents', {
+const refuseFor = (what: string) => (): never => {
+  throw new MasonError('not_found', `this server has no ${what}`, {
     remedy: 'run it with the feature that has one',
   })
 }
+const refuseMedia = refuseFor('caller of media models')
+const noMedia: MediaModels = {
+  has: () => false,
+  make: refuseMedia,
+  submit: refuseMedia,
+  poll: refuseMedia,
+}
+const refuseProbe = refuseFor('probes of models')
+const refuse = refuseFor('client for other agents')
 const noAgents: Agents = {
   list: async () => [],
   send: async () => refuse(),
   wait: refuse,
   read: refuse,
 }
+
+/** Test calls by admins; each is refused without the feature for them. */
+export const findModelProbes = ({ find }: Pick<Features, 'find'>): ModelProbes =>
+  find(core.modelProbesRef) ?? { probe: refuseProbe, test: refuseProbe }
+
+/** Models that make or read media; none without the feature for them. */
+export const findMediaModels = ({ find }: Pick<Features, 'find'>, caller: ModelCaller): MediaModels =>
+  find(core.mediaModelsRef)?.(caller) ?? noMedia
 
 /** The other agents that a run may call; none without the feature for them. */
 export const findAgents = ({ find }: Pick<Features, 'find'>, sql: Sql, businessId: string): Agents =>

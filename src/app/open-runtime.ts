@@ -25,7 +25,7 @@ import { loadProduct } from './load-all-parts.ts'
 import { openDrivers, openScrubber } from './open-drivers.ts'
 import { openModels } from './open-models.ts'
 import { openRuntimeFeatures } from './open-runtime-features.ts'
-import { openRunServices } from './run-services.ts'
+import { openFiles, openRunServices } from './run-services.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 
 /**
@@ -66,6 +66,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   await ensureBusiness(database, 'default')
   const layer = await openModels(config, options, drivers, (caller) => features.findReachedBudget(caller))
   const models = layer.for({ business_id: 'default', user_id: null, run_id: null })
+  const files = openFiles(config, drivers, sources)
   const features = await openRuntimeFeatures({
     ...drivers,
     sources,
@@ -73,16 +74,14 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     layer,
     models,
     graph: () => graph,
+    files,
     runsOf: (businessId) => of(businessId),
     jobsOf: (businessId) => jobsOf(businessId),
   })
   for (const counter of await features.loadCounters()) metrics.addCounter(counter)
   const retention = await features.loadRetention()
   const memory = features.find(userMemoryRef) ?? noUserMemory
-  const { services, files } = await openRunServices(
-    { ...drivers, sources, config, layer, features, memory },
-    options,
-  )
+  const services = await openRunServices({ ...drivers, layer, files, features, memory }, options)
   const graph = buildGraph(parts, Object.keys(services))
   const onRunEnded = ({ outcome, ...end }: RunEnd): void => {
     metrics.runEnded(outcome, end.ms)

@@ -1,5 +1,6 @@
-import { type Tracing, type TracingOptions, tracingRef } from '../features/core.ref.ts'
+import { tracingRef } from '../features/core.ref.ts'
 import type { Config } from '../infra/config/config.ts'
+import type { Tracing, TracingOptions } from '../infra/telemetry/tracing.ts'
 import { MasonError } from '../state/errors.ts'
 import { noTracer } from '../state/ports/tracer.ts'
 import { findEarly } from './find-early.ts'

@@ -1,7 +1,7 @@
 import type { Database } from '../infra/database/database.ts'
 import { createMasterKeys } from '../infra/secrets/master-keys.ts'
-import { builtInFormats } from '../models/formats/built-in/built-in-formats.ts'
 import { seedRegistry } from '../models/registry/registry-seed.ts'
+import { findResponseFormats } from './find-early.ts'
 
 /**
  * Creates beforehand what every start ensures: the built-in rows of the registry. The build stores the result in its seed
@@ -12,6 +12,6 @@ export const seedDatabase = async (database: Database): Promise<void> => {
     database,
     masterKeys: createMasterKeys(null),
     openai: null,
-    formats: builtInFormats(),
+    formats: (await findResponseFormats()).builtIn,
   })
 }

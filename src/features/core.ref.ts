@@ -5,6 +5,7 @@ import type { SecretAnswers } from '../engine/runs/secret-answers.ts'
 import type { CheckWebhookAddress } from '../engine/runs/webhook-address.ts'
 import type { UnrepeatableWork } from '../engine/sessions/repeated-effects.ts'
 import type { UserMemory } from '../engine/sessions/user-memory.ts'
+import type { FileService } from '../files/run-files.ts'
 import type { GraphInfo } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { Database } from '../infra/database/database.ts'
@@ -13,21 +14,26 @@ import type { Hints } from '../infra/queue/hints.ts'
 import type { Queues } from '../infra/queue/queues.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
-import type { Backlog, CreateMetrics, SpanCounts } from '../infra/telemetry/metrics.ts'
+import type { Backlog, CreateMetrics } from '../infra/telemetry/metrics.ts'
+import type { OpenTracing } from '../infra/telemetry/tracing.ts'
+import type { ModelRequests } from '../models/call/model-requests.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
-import type { RegistryView } from '../models/ports/model-ports.ts'
+import type { ModelCaller, RegistryView } from '../models/ports/model-ports.ts'
 import type { InProcessModel } from '../models/providers/in-process-model.ts'
+import type { ResponseFormats } from '../models/providers/response-formats.ts'
+import type { ModelProbes } from '../models/schemas/model-probe.ts'
 import type { Agents } from '../state/ports/agents.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
+import type { MediaModels } from '../state/ports/media.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { RunEntry, Tracer } from '../state/ports/tracer.ts'
 import type { JobData } from '../state/run-request.ts'
 import type { RunPage } from '../state/run-view.ts'
-import type { Json } from '../state/runtime-state.ts'
 import { defineRef } from './definitions.ts'
 import type { Viewed } from './keep-with-view.ts'
 import type { PaymentAgents } from './payment-agents.ts'
+import type { RenderPush } from './push-message.ts'
 
 /** The handles of what the core provides to features, and of what the core uses where a feature provides it. */
 
@@ -193,6 +199,8 @@ export type BudgetChecks = {
 export const budgetsRef = defineRef<BudgetChecks>('core.budgets')
 /** Enters in the ledger what calls of this process have settled. */
 export const ledgerFlushRef = defineRef<() => Promise<void>>('core.ledger-flush')
+/** What requests to models are made of. */
+export const modelRequestsRef = defineRef<ModelRequests>('core.model-requests')
 /** Counts what is about to start; throws `budget_exhausted` (detail.retry_after_s). Runs are checked by `submit`. */
 export const budgetCheckRef = defineRef<(spender: Spender) => Promise<void>>('core.budget-check')
 
@@ -202,28 +210,20 @@ export const budgetCheckRef = defineRef<(spender: Spender) => Promise<void>>('co
  */
 export const inProcessModelRef = defineRef<InProcessModel>('core.in-process-model')
 
+/** A feature provides it, in `response-formats.service.ts`, which needs nothing: it is found before the registry opens, as the model above. */
+export const responseFormatsRef = defineRef<ResponseFormats>('core.response-formats')
+
 /**
  * Follows what admins set: `view` is another object after each change of a table whose trigger raises the version. Who changes one calls
  * `refresh` then.
  */
 export const registryRef = defineRef<Viewed & { refresh(): Promise<void> }>('core.registry')
 
+/** The files of the runs of this process. */
+export const fileServiceRef = defineRef<FileService>('core.file-service')
+
 /** What the registry has now. */
 export const registryViewRef = defineRef<() => RegistryView>('core.registry-view')
-/** Options of `OpenTracing`. */
-export type TracingOptions = {
-  /** The base URL, without `/v1/traces`. */
-  endpoint: string
-  clock: Clock
-  log: Log
-  /** The pause between two batches and the time limit of one; default OTEL_BSP_SCHEDULE_DELAY and OTEL_EXPORTER_OTLP_TIMEOUT. */
-  everyMs?: number | undefined
-  timeoutMs?: number | undefined
-}
-/** `counts` null: nothing is traced. */
-export type Tracing = { tracer: Tracer; counts(): SpanCounts | null; close(): Promise<void> }
-/** Opens tracing to an OTLP endpoint. */
-export type OpenTracing = (options: TracingOptions) => Promise<Tracing>
 /**
  * A feature provides it, in `tracing.service.ts`. It is found before all other services and then started again with them. Without one, a
  * process whose settings name a collector does not start.
@@ -318,22 +318,6 @@ export type FindDataProblem = (data: unknown) => string | null
 /** See `FindDataProblem`. */
 export const mandateProblemRef = defineRef<FindDataProblem>('core.mandate-problem')
 
-/** A message to another agent, as a claim of it has it. */
-export type PushedMessage = {
-  tenant: string
-  push_id: string
-  type: string
-  webhook_id: string
-  run_id: string | null
-  created_at: Date
-  metadata: Record<string, Json> | null
-  result: { error: { message: string } | null } | null
-  question: string | null
-}
-/** A message as another agent gets it: the headers are beside those of every webhook. Throws `secret_unreadable`. */
-export type RenderPush = (
-  message: PushedMessage,
-) => Promise<{ body: string; headers: Record<string, string> }>
 /** A feature provides it. Without one, no such message can be sent. */
 export const renderPushRef = defineRef<RenderPush>('core.render-push')
 
@@ -386,6 +370,12 @@ export const secretsChangedRef = defineRef<SecretsChanged>('core.secrets-changed
 
 /** A feature provides it. Without one, nothing is learned and recalled of users. */
 export const userMemoryRef = defineRef<UserMemory>('core.user-memory')
+
+/** A feature provides it. Without one, admins make no test calls. */
+export const modelProbesRef = defineRef<ModelProbes>('core.model-probes')
+
+/** A feature provides it. Without one, no model makes or reads media for runs. */
+export const mediaModelsRef = defineRef<(caller: ModelCaller) => MediaModels>('core.media-models')
 
 /** A feature provides it. Without one, no secret question is asked. */
 export const secretAnswersRef = defineRef<SecretAnswers>('core.secret-answers')

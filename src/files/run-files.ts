@@ -1,5 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import type { RunKey } from '../infra/database/database.ts'
+import { createFairPermits, createPermits } from '../infra/lib/permits.ts'
 import { silentLog } from '../infra/lib/silent-log.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Files, LineQueryResult } from '../state/ports/files.ts'
@@ -8,8 +9,7 @@ import type { Sql } from '../state/ports/sql.ts'
 import type { OriginFile } from '../state/runtime-state.ts'
 import { storeRunBlob } from './blobs/blobs.ts'
 import { readLinePage } from './child/line-page.ts'
-import { createFileCapacity } from './file-capacity.ts'
-import type { ProcessFailure } from './file-process.ts'
+import type { FileProcess, ProcessFailure } from './file-process.ts'
 import { createFileProcessPool } from './file-process-pool.ts'
 import type { SavedFile } from './origins/download.ts'
 import { DiskError, FileError } from './origins/file-error.ts'
@@ -17,19 +17,51 @@ import { type FileOrigins, locateBytes, openOrigin } from './origins/file-origin
 import { type PrepareServices, prepareFiles } from './prepare-files.ts'
 import { createImageDescriptionCache, createPreparedCache } from './prepared-cache.ts'
 import type { FileReply } from './protocol/child-protocol.ts'
-import { createTableCache, queryTables } from './query-tables.ts'
 import { openTemporaryRoot, openWorkFolder } from './temporary-folders.ts'
 
-/** Limits of one file, of one statement and of the lines of one text: bytes of memory, milliseconds of processor time. */
+/** Files from the network, and files from the database: each counts from its first byte until it is off the disk. */
+const maxConcurrentFiles = 16
+/** Files that are whole in the heap on their way into the database: texts, and entries of archives. */
+const maxFilesInHeap = 2
+
+/**
+ * Limits the disk space and the memory that the files of all runs of this process take at once. Not counted: what a tool
+ * reads whole out of the database (at most 64 MB each), and what it holds in the heap afterwards.
+ */
+const createFileCapacity = () => {
+  // separate permits, so that a slow server delays no file whose bytes are in the database
+  const network = createFairPermits(maxConcurrentFiles)
+  const database = createFairPermits(maxConcurrentFiles)
+
+  return {
+    heap: createPermits(maxFilesInHeap),
+    /**
+     * One permit for all these files together; null: they need none. Calls `onWait` before it may wait long, so that the
+     * caller can lend its process to a step whose files are ready.
+     */
+    async acquire(
+      business: string,
+      files: readonly Readonly<OriginFile>[],
+      onWait: () => void,
+      signal: AbortSignal,
+    ): Promise<AsyncDisposable | null> {
+      const origins = new Set(files.map(locateBytes))
+      if (!origins.has('network') && !origins.has('database')) return null
+      const permits = origins.has('network') ? network : database
+      if (permits === network || !permits.isFree(business)) onWait()
+      return permits.acquire(business, signal)
+    },
+  }
+}
+
+/** Limits of one file, of one job of a feature and of the lines of one text: bytes of memory, milliseconds of processor time. */
 const defaultLimits = {
   prepare: { maxBytes: 450 * 1024 * 1024, maxMs: 30_000 },
-  query: { maxBytes: 450 * 1024 * 1024, maxMs: 30_000 },
+  job: { maxBytes: 450 * 1024 * 1024, maxMs: 30_000 },
   lines: { maxBytes: 450 * 1024 * 1024, maxMs: 1500 },
 }
 /** File processes of all runs of this process. */
 const maxProcesses = 2
-/** Loaded tables on disk. */
-const maxTableBytes = 1024 * 1024 * 1024
 /** The largest file that a tool may read into this process's memory. */
 const maxReadBytes = 64 * 1024 * 1024
 /** Smaller texts are read in this process where no pattern is asked for: that takes milliseconds. */
@@ -49,29 +81,27 @@ export const createFileService = (options: FilesOptions) => {
   const lineProcesses = createFileProcessPool(maxProcesses)
   const capacity = createFileCapacity()
   const temporary = openTemporaryRoot()
-  const tableCache = createTableCache(temporary.folder, maxTableBytes)
   const { log = silentLog, readers } = options
   const limits = { ...defaultLimits, ...options.limits }
+  const openOf =
+    (sql: Sql, run: RunKey) =>
+    async (file: Readonly<OriginFile>, targetPath: string, signal: AbortSignal): Promise<SavedFile> => {
+      try {
+        return await openOrigin({ sql, run, origins: options }, file, targetPath, signal)
+      } catch (error) {
+        if (error instanceof DiskError)
+          log.warn(
+            { code: error.code, run_id: run.run_id, remedy: diskFullRemedy },
+            'a file could not be written to the disk',
+          )
+        throw error
+      }
+    }
   return {
     /** The files of one run: uploads by their hash, mappings inside their folder or bucket, URLs through egress. */
     openRunFiles(sql: Sql, run: RunKey): Files {
       const { tenant: business } = run
-      const openFile = async (
-        file: Readonly<OriginFile>,
-        targetPath: string,
-        signal: AbortSignal,
-      ): Promise<SavedFile> => {
-        try {
-          return await openOrigin({ sql, run, origins: options }, file, targetPath, signal)
-        } catch (error) {
-          if (error instanceof DiskError)
-            log.warn(
-              { code: error.code, run_id: run.run_id, remedy: diskFullRemedy },
-              'a file could not be written to the disk',
-            )
-          throw error
-        }
-      }
+      const openFile = openOf(sql, run)
       /** Uses the bytes of a file, at most `maxReadBytes`, where they are on the disk. */
       const withSavedFile = async <Result>(
         file: Readonly<OriginFile>,
@@ -143,26 +173,25 @@ export const createFileService = (options: FilesOptions) => {
           }
           return await prepareFiles(services, files, before, signal)
         },
-        async query(query, signal) {
-          const files = query.tables.map(({ file }) => file)
-          await using _permit = await capacity.acquire(business, files, () => {}, signal)
-          await using folder = await openWorkFolder(await temporary.folder())
-          await using process = processes.openStep(business, { ...limits.query, readers })
-          try {
-            const { newPath } = folder
-            return await queryTables(
-              { business, process, cache: tableCache, newPath, openFile },
-              query,
-              signal,
-            )
-          } catch (error) {
-            if (error instanceof FileError)
-              return { ok: false, reason: `the file of a table cannot be read: ${error.message}` }
-            throw error
-          }
-        },
       }
     },
+    /** Uses files of a run where they are on the disk, with the process that does jobs of features. Throws `FileError`. */
+    async withFiles<Result>(
+      sql: Sql,
+      run: RunKey,
+      files: readonly Readonly<OriginFile>[],
+      use: (saved: SavedFile[], process: FileProcess) => Promise<Result>,
+      signal: AbortSignal,
+    ): Promise<Result> {
+      await using _permit = await capacity.acquire(run.tenant, files, () => {}, signal)
+      await using folder = await openWorkFolder(await temporary.folder())
+      await using process = processes.openStep(run.tenant, { ...limits.job, readers })
+      const saved: SavedFile[] = []
+      for (const file of files) saved.push(await openOf(sql, run)(file, folder.newPath(), signal))
+      return await use(saved, process)
+    },
+    /** Of this process alone; it is removed with it. */
+    temporaryFolder: temporary.folder,
     /** At start: removes what dead workers left on the disk. */
     sweep: () => temporary.sweep(),
     [Symbol.asyncDispose]: () => temporary[Symbol.asyncDispose](),

@@ -1,9 +1,18 @@
-import { type PlannedCall, readOpenCall, readPlannedCalls, readResolvedHash } from '../state/calls.ts'
+import { readWholeText } from '../context/result-text.ts'
+import {
+  type PlannedCall,
+  readAnsweredCall,
+  readOpenCall,
+  readPlannedCalls,
+  readResolvedHash,
+  stopsOnFailure,
+} from '../state/calls.ts'
 import type { ActionDraft } from '../state/checkpoint.ts'
 import { type ErrorCode, errorCodes, isMasonError, MasonError, toMasonError } from '../state/errors.ts'
 import { readOutage } from '../state/outage.ts'
 import type { AnswerReason, OngoingWork, Outcome } from '../state/outcome.ts'
 import type { Patch } from '../state/patch.ts'
+import type { Blobs } from '../state/ports/blobs.ts'
 import type { EffectResult } from '../state/ports/effects.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { PersonAnswer, Question } from '../state/ports/questions.ts'
@@ -11,6 +20,7 @@ import type { CallRef } from '../state/ports/run-log.ts'
 import type { Services, VisitServices } from '../state/ports/services.ts'
 import type { WaitOutcome } from '../state/ports/waits.ts'
 import { type Json, type RuntimeState, usageSchema } from '../state/runtime-state.ts'
+import { contentHash } from '../state/text/content-hash.ts'
 import { cutText } from '../state/text/cut-text.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
 import { sendCallEffect } from './call-effect.ts'
@@ -19,10 +29,39 @@ import type { AnyNode, AnyTool, GraphInfo, ToolContext } from './definitions.ts'
 import type { LiveRun, Visit } from './live-run.ts'
 import { NodeFailureError } from './node-failure.ts'
 import { withPromptHash } from './prompt-hash.ts'
-import { resolveCall } from './resolved-call.ts'
+import { listUsedSteps, resolveArguments } from './references.ts'
 import { withScenarioModels } from './scenario-defaults.ts'
 import { checkNext, checkWrites, createServiceView, createView } from './state-view.ts'
 import { withUnfencedReplies } from './unfenced-models.ts'
+
+/** The arguments that a call runs with, where results took the place of its references, and their hash. */
+type ResolvedCall = { args: PlannedCall['args']; sha256: string }
+
+/**
+ * Resolves a call of a plan by the actions `since`, which answer the steps before it; null where it refers to no result. The same
+ * in every process, for it is made of committed actions. Throws `bad_tool_call` where that makes no arguments.
+ */
+const resolveCall = async (
+  tool: Pick<AnyTool, 'name' | 'input' | 'raw'>,
+  call: PlannedCall,
+  { plan, since }: { plan: ReadonlyAction; since: readonly ReadonlyAction[] },
+  blobs: Pick<Blobs, 'read'>,
+): Promise<ResolvedCall | null> => {
+  const steps = stopsOnFailure(plan) ? listUsedSteps(tool, call) : []
+  if (steps.length === 0) return null
+  const texts = new Map<number, string>()
+  for (const step of steps) {
+    const answer = since.find((action) => readAnsweredCall(action)?.index === step)
+    const text = answer ? await readWholeText(answer, blobs) : null
+    if (text === null)
+      throw new MasonError('bad_tool_call', `the result of step ${step} is gone`, {
+        remedy: 'make its call again',
+      })
+    texts.set(step, text)
+  }
+  const args = resolveArguments(tool, call, (step) => texts.get(step) ?? '')
+  return { args, sha256: contentHash(args) }
+}
 
 /** One visit of one node: view of the state in, exactly one action out. */
 export type NodeVisit = (

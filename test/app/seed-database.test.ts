@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seedDatabase } from '../../src/app/seed-database.ts'
+import { builtInFormats } from '../../src/features/response-formats/built-in/built-in-formats.ts'
 import { type EmbeddedDatabase, openEmbeddedDatabase } from '../../src/infra/database/embedded.ts'
-import { builtInFormats } from '../../src/models/formats/built-in/built-in-formats.ts'
 import { readRegistryRows } from '../../src/models/registry/registry-rows.ts'
 
 let database: EmbeddedDatabase

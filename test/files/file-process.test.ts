@@ -3,7 +3,7 @@ import { openFileProcess } from '../../src/files/file-process.ts'
 
 test('a machine that cannot start a process reports lack of memory, an error of neither the file nor the run', async () => {
   const { signal } = new AbortController()
-  const job = { kind: 'query', sql: '', tables: [], cached: null } as const
+  const job = { kind: 'reader', name: 'query', input: null } as const
   const refusing = (code: string) =>
     openFileProcess({ maxBytes: 1, maxMs: 1, readers: [] }, () => {
       throw Object.assign(new Error(`spawn ${code}`), { code })

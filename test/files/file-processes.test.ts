@@ -5,8 +5,8 @@ import type { FileJob, FileReply, ProcessOptions } from '../../src/files/protoco
 import { deferred } from '../support/deferred.ts'
 
 const limits: ProcessOptions = { maxBytes: 1, maxMs: 1, readers: [] }
-const job = (sql: string): FileJob => ({ kind: 'query', sql, tables: [], cached: null })
-const done: FileReply = { ok: true, rows: { columns: [], rows: [], hasMore: false } }
+const job = (name: string): FileJob => ({ kind: 'reader', name, input: null })
+const done: FileReply = { ok: true, output: null }
 const { signal } = new AbortController()
 
 /** All that follows of what is settled already. */
@@ -23,10 +23,10 @@ const openPlaces = (count: number) => {
     most = Math.max(most, alive)
     return {
       async run(asked) {
-        const { sql } = asked as Extract<FileJob, { kind: 'query' }>
+        const { name } = asked as Extract<FileJob, { kind: 'reader' }>
         const ended = deferred()
-        ends.set(sql, ended.resolve)
-        begun.push(sql)
+        ends.set(name, ended.resolve)
+        begun.push(name)
         await ended.promise
         return done
       },

@@ -1,8 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { describeAccess, replaceBetween, withAccess, withPicture } from '../../scripts/draw-graph.ts'
+import {
+  describeAccess,
+  drawGraph,
+  replaceBetween,
+  withAccess,
+  withPicture,
+} from '../../scripts/draw-graph.ts'
 import { loadAllParts } from '../../src/app/load-all-parts.ts'
-import { drawGraph } from '../../src/graph/diagram.ts'
 
 const readPage = (name: string): Promise<string> =>
   readFile(new URL(`../../${name}`, import.meta.url), 'utf8')
@@ -37,9 +42,9 @@ describe('the picture of the graph', () => {
 
   test('stays the same when a tool is added, whose fields go into the table', async () => {
     const { nodes, tools } = await loadAllParts()
-    const [one] = tools.filter((tool) => tool.name === 'calculate')
-    if (!one) throw new Error('no calculate')
-    const both = { ...one, name: 'new_one', kinds: ['call', 'output'] as const, writes: ['todos'] }
+    const [one] = tools.filter((tool) => tool.name === 'read_result')
+    if (!one) throw new Error('no read_result')
+    const both = { ...one, name: 'new_one', reads: [], kinds: ['call', 'output'] as const, writes: ['todos'] }
     expect(await drawGraph({ nodes, tools: [...tools, both] })).toBe(await drawGraph({ nodes, tools }))
     expect(withAccess('<!-- fields:begin --><!-- fields:end -->', { nodes, tools: [both] })).toContain(
       '\n| `new_one` | call, output tool | – | `todos` |\n',

@@ -67,7 +67,7 @@ describe('loading nodes and tools', () => {
       'nothing.tool.js': 'export const x = 1',
       'node-in-tool.tool.js': `export default { kind: 'node' }`,
       'throws.tool.js': `throw new Error('boom')`,
-      'calculate.tool.js': toolText('calculate'),
+      'read-result.tool.js': toolText('read_result'),
       'update-todos.tool.js': toolText('update_todos'),
       'kindless.tool.js': toolText('kindless', 'kinds: []'),
       'odd.tool.js': toolText('odd', `kinds: ['cal'], reads: ['nope'], writes: ['action_history']`),
@@ -79,7 +79,7 @@ describe('loading nodes and tools', () => {
       expect.stringMatching(/^throws\.tool\.js: cannot be loaded: boom \(.*throws\.tool\.js:1:7\)$/),
       'wrong-name.tool.js: defines "right_name"; name the file right-name.tool.ts, or the tool "wrong_name"',
       expect.stringMatching(
-        /^"calculate" is defined twice, in .* and calculate\.tool\.js; rename one of them$/,
+        /^"read_result" is defined twice, in .* and read-result\.tool\.js; rename one of them$/,
       ),
       'node "lost" leads to "nowhere", which is not there; correct its next',
       'tool "kindless" has no kind; name one of prepare, call, step, output',
@@ -158,9 +158,9 @@ describe('loading nodes and tools', () => {
   test("a tool may have a name that the router's own channels might have", async () => {
     const parts = await loadAllParts()
     const { tools, nodes } = parts
-    const [calculate] = tools.filter((tool) => tool.name === 'calculate')
-    if (!calculate) throw new Error('no calculate')
-    const named = ['state', 'call'].map((name) => ({ ...calculate, name }))
+    const [one] = tools.filter((tool) => tool.name === 'read_result')
+    if (!one) throw new Error('no read_result')
+    const named = ['state', 'call'].map((name) => ({ ...one, name }))
     expect(() => buildGraph({ nodes, tools: [...tools, ...named] }, listNeededServices(parts))).not.toThrow()
   })
 })

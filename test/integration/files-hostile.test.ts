@@ -4,6 +4,7 @@ import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, vi } from 'vitest'
 import { openFileProcess } from '../../src/files/file-process.ts'
+import { documentReaders } from '../support/document-readers.ts'
 import { openFolder } from '../support/file-samples.ts'
 import { hostileFiles } from '../support/hostile-files.ts'
 import { runtimeTest as test } from '../support/integration-test.ts'
@@ -87,16 +88,22 @@ test('a file or statement that exceeds its limits is stopped, and the next one i
     },
   ]
   const { signal } = new AbortController()
-  await using process = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 1000, readers: [] }, forkFirst)
+  await using process = openFileProcess(
+    { maxBytes: 300 * 1024 * 1024, maxMs: 1000, readers: documentReaders },
+    forkFirst,
+  )
   // a machine that gives it no time says so, and then another try may go well
   const ask = async (sql: string, until: AbortSignal = signal): ReturnType<typeof process.run> => {
-    const ended = await process.run({ kind: 'query', sql, tables, cached: null }, until)
+    const ended = await process.run(
+      { kind: 'reader', name: 'query', input: { sql, tables, cached: null } },
+      until,
+    )
     return 'kind' in ended && ended.kind === 'starved' ? ask(sql, until) : ended
   }
   expect(await ask(`${endless} sum(x) FROM n`)).toEqual({ ok: false, kind: 'time' })
   expect(await ask(`${endless} group_concat(hex(zeroblob(1000000))) FROM n`)).toMatchObject({ ok: false })
   // on a busy machine its second may be over before it began
-  const opened = { ok: true, rows: { columns: ['n'], rows: [[1]], hasMore: false } }
+  const opened = { ok: true, output: { columns: ['n'], rows: [[1]], hasMore: false } }
   await expect.poll(() => ask('SELECT n FROM t')).toEqual(opened)
   const control = new AbortController()
   const broken = ask(`${endless} sum(x) FROM n`, control.signal)
@@ -106,10 +113,17 @@ test('a file or statement that exceeds its limits is stopped, and the next one i
 
 test('a process that the system kills for lack of memory is not an error of the file', async () => {
   const before = await childrenHere()
-  await using process = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 60_000, readers: [] })
+  await using process = openFileProcess({
+    maxBytes: 300 * 1024 * 1024,
+    maxMs: 60_000,
+    readers: documentReaders,
+  })
   const { signal } = new AbortController()
   const sql = `${endless} sum(x) FROM n`
-  const starved = process.run({ kind: 'query', sql, tables: [], cached: null }, signal)
+  const starved = process.run(
+    { kind: 'reader', name: 'query', input: { sql, tables: [], cached: null } },
+    signal,
+  )
   const child = await vi.waitUntil(
     async () => (await childrenHere()).find((pid) => !before.includes(pid)),
     30_000,

@@ -499,7 +499,7 @@ describe('where files come from', () => {
       ).rows
     const [row] = await rows('b1')
     const never = serviceOf({
-      limits: { prepare: { maxBytes: 1, maxMs: 30_000 }, query: { maxBytes: 1, maxMs: 30_000 } },
+      limits: { prepare: { maxBytes: 1, maxMs: 30_000 }, job: { maxBytes: 1, maxMs: 30_000 } },
     })
     expect(await never.openRunFiles(database, runOf('b1')).prepare([file], nothingBefore, signal)).toEqual(
       first,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { beforeEach, describe, expect } from 'vitest'
+import { openaiVideos } from '../../src/features/response-formats/built-in/openai-media.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { openaiVideos } from '../../src/models/formats/built-in/openai-videos.ts'
 import type { Json, RuntimeState } from '../../src/state/runtime-state.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import type { TestServer } from '../support/http.ts'

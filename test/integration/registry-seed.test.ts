@@ -1,10 +1,10 @@
 // backends: both
 
 import { describe, expect } from 'vitest'
+import { builtInFormats } from '../../src/features/response-formats/built-in/built-in-formats.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { openSealedText } from '../../src/infra/secrets/envelope.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
-import { builtInFormats } from '../../src/models/formats/built-in/built-in-formats.ts'
 import { type RegistryRows, readRegistryRows, toSealed } from '../../src/models/registry/registry-rows.ts'
 import { seedRegistry } from '../../src/models/registry/registry-seed.ts'
 import { builtInCategories } from '../../src/models/schemas/catalog.ts'

@@ -12,6 +12,7 @@ import { memoryRun, workOn } from '../support/memory-run.ts'
 import { createCountingClock, patient, quickRetry } from '../support/models.ts'
 import { callTool, graphWith } from '../support/parts.ts'
 import { caller, endpoint, model, route, vendor, view } from '../support/registry-view.ts'
+import { responseFormats } from '../support/response-formats.ts'
 
 /** A route of two vendors: a model that writes its calls, and one behind it that calls natively. Both are real HTTP. */
 const openRoute = (written: FakeModel, native: FakeModel) => {
@@ -25,7 +26,12 @@ const openRoute = (written: FakeModel, native: FakeModel) => {
       }),
     })
   const health = createModelHealth({ sql: null, hints: null, clock, log: silentLog })
-  const openai = createOpenAIProvider({ egress: openEgress(), getReader: () => null, clock, log: silentLog })
+  const openai = createOpenAIProvider({
+    egress: openEgress(),
+    formats: responseFormats,
+    clock,
+    log: silentLog,
+  })
   return createModelGateway({
     registry: {
       view: view({

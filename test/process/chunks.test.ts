@@ -14,7 +14,7 @@ const listLoaded = (program: string): string[] => {
 }
 
 /** What the process that reads files, and a command, loads later, by `import()`. */
-const loadedLater = ['files/child', 'app/cli'].flatMap((folder) =>
+const loadedLater = ['files/child', 'features/tables/child', 'app/cli'].flatMap((folder) =>
   readdirSync(join(built, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.js') && !/^(serve|standby|doctor\/)/.test(name))
     .map((name) => join(folder, name)),

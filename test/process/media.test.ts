@@ -1,7 +1,7 @@
 // asserts: invariants
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openaiVideos } from '../../src/models/formats/built-in/openai-videos.ts'
+import { openaiVideos } from '../../src/features/response-formats/built-in/openai-media.ts'
 import { formatInputSchema } from '../../src/models/schemas/response-format.ts'
 import { deferred } from '../support/deferred.ts'
 import { type MediaVendor, startMediaVendor } from '../support/media-vendor.ts'

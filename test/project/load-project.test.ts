@@ -143,9 +143,9 @@ describe('tools of a repository', () => {
   })
 
   test('with the name of a built-in one are refused, and both files named', async () => {
-    expect(await findToolErrors({ 'calculate.tool.ts': toolText('calculate') })).toEqual([
+    expect(await findToolErrors({ 'understand.tool.ts': toolText('understand') })).toEqual([
       expect.stringMatching(
-        /^"calculate" is defined twice, in \S+\/src\/tools\/calculate\/calculate\.tool\.[jt]s and calculate\.tool\.ts; rename one of them$/,
+        /^"understand" is defined twice, in \S+\/src\/tools\/understand\/understand\.tool\.[jt]s and understand\.tool\.ts; rename one of them$/,
       ),
     ])
   })

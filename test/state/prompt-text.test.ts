@@ -89,7 +89,7 @@ describe('texts of prompts', () => {
       'nodes/planner/dialects/tools.ts',
       'nodes/planner/dialects/xml.ts',
       'nodes/planner/messages.ts',
-      'tools/understand/analysis.ts',
+      'tools/understand/understand.tool.ts',
     ])
     expect(await callers('modelWords(')).toEqual([
       'context/background.ts',

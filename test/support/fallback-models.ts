@@ -8,6 +8,7 @@ import { createOpenAIProvider } from '../../src/models/providers/openai/openai-p
 import { createModelChooser } from '../../src/models/routing/model-chooser.ts'
 import { createJumpingClock } from './jumping-clock.ts'
 import * as entries from './registry-view.ts'
+import { responseFormats } from './response-formats.ts'
 
 const noProvider = { send: () => Promise.reject(new Error('nothing here speaks http')) }
 
@@ -25,7 +26,12 @@ export const openRoute = (
     random: () => 0.5,
     ...waits,
   })
-  const openai = createOpenAIProvider({ egress: openEgress(), getReader: () => null, clock, log: silentLog })
+  const openai = createOpenAIProvider({
+    egress: openEgress(),
+    formats: responseFormats,
+    clock,
+    log: silentLog,
+  })
   const view = entries.view({
     models,
     keys,

@@ -1,7 +1,6 @@
 import { openEgress } from '../../src/infra/egress/egress.ts'
 import { Secret } from '../../src/infra/secrets/secret.ts'
 import { collectCallIds } from '../../src/models/chat/chat-request.ts'
-import { compileFormat } from '../../src/models/formats/format-compiler.ts'
 import type {
   CanonicalRequest,
   CanonicalResult,
@@ -12,9 +11,9 @@ import type {
   ProviderOutcome,
   ResultDelta,
 } from '../../src/models/ports/model-ports.ts'
-import { openHttpProvider } from '../../src/models/providers/template/template-provider.ts'
 import type { FormatInput, FormatView } from '../../src/models/schemas/response-format.ts'
 import { createCountingClock, never, patient } from './models.ts'
+import { responseFormats } from './response-formats.ts'
 
 /** One call of the http provider over the real egress, and the parts it received. */
 
@@ -108,7 +107,7 @@ export type CallOptions = {
 export const openCaller = (options: Pick<CallOptions, 'maxBytes' | 'maxEvent'> = {}) => {
   const egress = openEgress()
   const clock = createCountingClock()
-  const provider = openHttpProvider({ egress, clock, compile: compileFormat, ...options })
+  const provider = responseFormats.openProvider({ egress, clock, ...options })
   const call = async ({
     model,
     key = keyOf(),

@@ -1,14 +1,13 @@
 import { openEgress } from '../../src/infra/egress/egress.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { createModelGateway } from '../../src/models/call/model-gateway.ts'
-import { compileFormat } from '../../src/models/formats/format-compiler.ts'
 import { createModelHealth } from '../../src/models/health/model-health.ts'
 import type { ModelEntry, Settlement } from '../../src/models/ports/model-ports.ts'
 import { createOpenAIProvider } from '../../src/models/providers/openai/openai-provider.ts'
-import { openHttpProvider } from '../../src/models/providers/template/template-provider.ts'
 import { createModelChooser } from '../../src/models/routing/model-chooser.ts'
 import { createCountingClock, patient, quickRetry } from './models.ts'
 import { caller, endpoint, model, vendor, view } from './registry-view.ts'
+import { responseFormats } from './response-formats.ts'
 
 /** The real call path to one server, with what reaches the ledger and the model's row. */
 export const createMeteredModels = (server: { baseUrl: string }, more: Partial<ModelEntry> = {}) => {
@@ -25,8 +24,8 @@ export const createMeteredModels = (server: { baseUrl: string }, more: Partial<M
   })
   const health = createModelHealth({ sql: null, hints: null, clock, log: silentLog })
   const egress = openEgress()
-  const openai = createOpenAIProvider({ egress, getReader: () => null, clock, log: silentLog })
-  const http = openHttpProvider({ egress, clock, compile: compileFormat })
+  const openai = createOpenAIProvider({ egress, formats: responseFormats, clock, log: silentLog })
+  const http = responseFormats.openProvider({ egress, clock })
   const models = createModelGateway({
     registry: { view: view({ models: [entry] }) },
     chooser: createModelChooser(health),

@@ -12,6 +12,7 @@ import type { Clock } from '../../src/state/ports/clock.ts'
 import type { Log } from '../../src/state/ports/log.ts'
 import type { DialectName, Models } from '../../src/state/ports/models.ts'
 import * as entries from './registry-view.ts'
+import { responseFormats } from './response-formats.ts'
 
 /** The real call path over one server and one key, as the settings would give it, without a database. */
 export type OpenAIOptions = {
@@ -104,7 +105,7 @@ export const openModels = (options: OpenAIOptions): Models => {
   const egress = options.fetch ? egressOver(options.fetch) : openEgress()
   const openai = createOpenAIProvider({
     egress,
-    getReader: () => null,
+    formats: responseFormats,
     clock,
     log,
     ...(options.maxBytes && { maxBytes: options.maxBytes }),

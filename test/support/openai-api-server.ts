@@ -25,6 +25,7 @@ import type { Clock } from '../../src/state/ports/clock.ts'
 import { type FakeModel, startFakeModel } from './fake-model/fake-model.ts'
 import { createFakeRuntime, type FakeRuntime } from './fake-runtime.ts'
 import { startServer, type TestServer } from './http.ts'
+import { responseFormats } from './response-formats.ts'
 
 export const vendorKey = 'sk-of-the-vendor-0123456789'
 
@@ -155,7 +156,7 @@ export const startOpenAIServer = async (
     registry: { view: viewOf(vendor.baseUrl, embedder.baseUrl, others) },
     chooser: createModelChooser(health),
     providers: {
-      openai: createOpenAIProvider({ egress, getReader: () => null, clock, log }),
+      openai: createOpenAIProvider({ egress, formats: responseFormats, clock, log }),
       http: { send: () => Promise.reject(new Error('nothing here speaks http')) },
     },
     meter,

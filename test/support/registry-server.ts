@@ -10,6 +10,7 @@ import { type Backend, openBackend } from './backend.ts'
 import { createFakeRuntime } from './fake-runtime.ts'
 import { type Reply, startServer } from './http.ts'
 import { openTestRegistry, registryOptions } from './registry.ts'
+import { responseFormats } from './response-formats.ts'
 
 const admin = 'the-admin-token-of-this-test'
 
@@ -54,6 +55,7 @@ export const startRegistryServer = async (
       registry,
       hints: options.hints,
       models: { probe: async () => null, test: async () => null, ...models },
+      formats: responseFormats,
     }),
   }
   const server = await startServer({ runtime, auth: 'required', adminToken: admin })

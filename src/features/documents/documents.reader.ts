@@ -3,7 +3,7 @@ import { UnreadableFileError } from '../../files/protocol/child-protocol.ts'
 
 /** Each is loaded with the first file of its format. */
 export default defineReader({
-  documents: {
+  files: {
     pdf: async (job, bytes) => (await import('./pdf.ts')).preparePdf(job, bytes),
     docx: async (job) => (await import('./docx.ts')).prepareDocx(job),
     odt: async (job) => (await import('./open-document.ts')).prepareOpenDocument(job, 'odt'),
@@ -16,7 +16,7 @@ export default defineReader({
       throw new UnreadableFileError(await (await import('./compound-file.ts')).explainCompoundFile(path))
     },
   },
-  tables: {
+  sheets: {
     xlsx: async (path, use) => (await import('./workbook.ts')).withWorkbook(path, use),
   },
 })

@@ -1,5 +1,4 @@
-import type { Cell } from '../../files/child/tables/cell-values.ts'
-import { openRowSource, type RowSource } from '../../files/child/tables/row-source.ts'
+import type { Cell, Sheet } from '../../files/child/reader-definition.ts'
 import { fileBounds, UnreadableFileError } from '../../files/protocol/child-protocol.ts'
 import { type Archive, listRelatedParts, openArchive, parseXml, readXml } from './archive.ts'
 import { findBuiltInFormat, type NumberFormat, parseFormatCode, toFormattedText } from './serial-dates.ts'
@@ -9,7 +8,7 @@ const maxStrings = 2_000_000
 /** Uses the sheets of a workbook. Their rows stream out of the archive's XML. */
 export const withWorkbook = async <Result>(
   path: string,
-  use: (sources: RowSource[]) => Promise<Result>,
+  use: (sheets: Sheet[]) => Promise<Result>,
 ): Promise<Result> => {
   using archive = await openArchive(path)
   const sheets = await listRelatedParts(archive, 'xl/workbook.xml', 'sheet')
@@ -18,14 +17,16 @@ export const withWorkbook = async <Result>(
     formats: await readFormats(archive),
     is1904: await isDateSystem1904(archive),
   }
-  const sources: RowSource[] = []
-  for (const { path, attributes } of sheets.slice(0, fileBounds.tables)) {
-    const doubts: SheetDoubts = { merged: new Set(), errors: new Set(), empty: new Set() }
-    const openRows = () => readRowBatches(archive, path, book, doubts)
-    const source = await openRowSource(attributes.name ?? path, openRows, () => toDoubtNotes(doubts))
-    if (source) sources.push(source)
-  }
-  return await use(sources)
+  return await use(
+    sheets.map(({ path, attributes }) => {
+      const doubts: SheetDoubts = { merged: new Set(), errors: new Set(), empty: new Set() }
+      return {
+        name: attributes.name ?? path,
+        openRows: () => readRowBatches(archive, path, book, doubts),
+        notes: () => toDoubtNotes(doubts),
+      }
+    }),
+  )
 }
 
 /** What all sheets of a workbook share. */

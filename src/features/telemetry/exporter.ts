@@ -1,7 +1,7 @@
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { BatchSpanProcessor, type SpanExporter, type SpanProcessor } from '@opentelemetry/sdk-trace-node'
 import type { SpanCounts } from '../../infra/telemetry/metrics.ts'
-import type { TracingOptions } from '../core.ref.ts'
+import type { TracingOptions } from '../../infra/telemetry/tracing.ts'
 
 /** Spans that may wait to be sent; further ones are dropped. The specification's default. */
 const maxWaitingSpans = 2048

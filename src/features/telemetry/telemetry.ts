@@ -1,7 +1,7 @@
 import { listOptionalPackages, readMasonVersion } from '../../infra/lib/package-path.ts'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
+import type { OpenTracing } from '../../infra/telemetry/tracing.ts'
 import { MasonError } from '../../state/errors.ts'
-import type { OpenTracing } from '../core.ref.ts'
 
 const flushTimeoutMs = 2000
 

@@ -8,7 +8,7 @@ import { openDeadline } from '../../state/deadline.ts'
 import { isMasonError, MasonError, toErrorMessage } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import { cutText } from '../../state/text/cut-text.ts'
-import type { RenderPush } from '../core.ref.ts'
+import type { RenderPush } from '../push-message.ts'
 import {
   claimDeliveries,
   type DeliveryClaim,

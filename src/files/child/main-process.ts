@@ -46,11 +46,12 @@ const watchdog = new Worker(watchdogScript, {
 
 const runJob = async (job: FileJob): Promise<FileReply> => {
   try {
-    if (job.kind === 'query')
-      return {
-        ok: true,
-        rows: await (await import('./query-statement.ts')).runStatement(job, await loadReaders()),
-      }
+    if (job.kind === 'reader') {
+      const all = await loadReaders()
+      const run = all.flatMap(({ jobs }) => jobs?.[job.name] ?? [])[0]
+      if (!run) throw new Error(`no reader does the job "${job.name}"`)
+      return { ok: true, output: await run(job.input as never, all) }
+    }
     if (job.kind === 'lines') {
       const { readLinePage } = await import('./line-page.ts')
       return { ok: true, page: readLinePage(await readFile(job.path), job.query) }

@@ -6,7 +6,7 @@ import {
   UnreadableFileError,
 } from '../protocol/child-protocol.ts'
 import { describeEncoding, prepareText } from './formats/plain-text.ts'
-import type { FileReaders } from './reader-definition.ts'
+import { type FileReaders, unreadFormat } from './reader-definition.ts'
 import { claimedFormat, detectFormat, type FileFormat, toFormatTitle } from './sniff.ts'
 
 /** Reads one file by the format of its bytes. Throws an error with that `format`; `UnreadableFileError` says what to do. */
@@ -41,11 +41,10 @@ const openFormat = async (
   bytes: number,
   readers: FileReaders,
 ): Promise<FileContents> => {
-  if (format === 'text' || format === 'markdown') return prepareText(job, format, bytes)
-  const read = readers.find(({ documents }) => documents[format])?.documents[format]
-  return read
-    ? read(job, bytes)
-    : (await import('./prepare-tables.ts')).prepareTables(job, format, bytes, readers)
+  const read = readers.find(({ files }) => files?.[format])?.files?.[format]
+  if (read) return read(job, bytes, readers, format)
+  if (format === 'html' || !textFormats.has(format)) throw unreadFormat(format)
+  return { ...(await prepareText(job, format === 'markdown' ? format : 'text', bytes)), format }
 }
 
 const textFormats: ReadonlySet<FileFormat> = new Set(['html', 'markdown', 'text', 'csv', 'json', 'ndjson'])

@@ -1,19 +1,37 @@
 import { type FileContents, type PrepareJob, UnreadableFileError } from '../protocol/child-protocol.ts'
 import { type FileFormat, toFormatTitle, unreadReasons } from './sniff.ts'
-import type { RowSource } from './tables/row-source.ts'
 
-/** `*.reader.ts`: reads files of more formats than text, JSON and CSV, in the file process. */
+/** A cell of a table: its text as the file has it, or a number where the format has numbers. */
+export type Cell = string | number
+
+/** A sheet of a workbook. */
+export type Sheet = {
+  name: string
+  /** May be called again. */
+  openRows(): AsyncIterable<Cell[][]>
+  /** What could not be read, complete once all rows were. */
+  notes(): string[]
+}
+
+/** Reads one file. */
+export type ReadFile = (
+  job: PrepareJob,
+  bytes: number,
+  readers: FileReaders,
+  format: FileFormat,
+) => Promise<FileContents>
+
+/** `*.reader.ts`: reads files of more formats than text, in the file process. */
 export type ReaderDefinition = {
   kind: 'reader'
   /** By format. */
-  documents: Partial<Record<FileFormat, (job: PrepareJob, bytes: number) => Promise<FileContents>>>
-  /** By format: uses the tables of a file, which are open for that long. The same bytes give the same tables every time. */
-  tables: Partial<
-    Record<
-      FileFormat,
-      <Result>(path: string, use: (sources: RowSource[]) => Promise<Result>) => Promise<Result>
-    >
+  files?: Partial<Record<FileFormat, ReadFile>>
+  /** By format: uses the sheets of a workbook, which is open for that long. For the feature that reads tables. */
+  sheets?: Partial<
+    Record<FileFormat, <Result>(path: string, use: (sheets: Sheet[]) => Promise<Result>) => Promise<Result>>
   >
+  /** By name: what else the feature does with files in this process (`ReaderJob`). Throws `RefusedStatementError`. */
+  jobs?: Record<string, (input: never, readers: FileReaders) => Promise<unknown>>
 }
 
 /** Those of all features. */

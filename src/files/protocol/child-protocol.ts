@@ -1,4 +1,4 @@
-import type { PreparedColumn, PreparedDocument, PreparedTable } from '../../state/files/prepared-files.ts'
+import type { PreparedDocument, PreparedTable } from '../../state/files/prepared-files.ts'
 import type { LinePage, LineQuery } from '../../state/ports/files.ts'
 import type { Json } from '../../state/runtime-state.ts'
 
@@ -12,23 +12,8 @@ export type PrepareJob = {
   folder: string
 }
 
-/** A table to load for a statement: its SQL name, its file, and its part inside the file. */
-export type LoadedTable = Pick<PrepareJob, 'path' | 'name' | 'type'> & {
-  table: string
-  part: string | null
-  /** How many rows there are: what comes after them in the file is a total. */
-  rows: number
-  columns: readonly Pick<PreparedColumn, 'name' | 'type' | 'reading' | 'null_words'>[]
-}
-
-/** Runs one statement over tables. */
-export type QueryJob = {
-  kind: 'query'
-  sql: string
-  tables: readonly LoadedTable[]
-  /** The file of the loaded tables, for the next statement, and the draft that is written first; null: they are small. */
-  cached: { path: string; draft: string } | null
-}
+/** What a reader of a feature does beside reading a file, by its name. */
+export type ReaderJob = { kind: 'reader'; name: string; input: unknown }
 
 /** Of a file process: bytes of memory, milliseconds of processor time for one job, and the files of the features that read more formats. */
 export type ProcessOptions = { maxBytes: number; maxMs: number; readers: readonly string[] }
@@ -37,7 +22,7 @@ export type ProcessOptions = { maxBytes: number; maxMs: number; readers: readonl
 export type LinesJob = { kind: 'lines'; path: string; query: LineQuery }
 
 /** A job of the file process. */
-export type FileJob = PrepareJob | QueryJob | LinesJob
+export type FileJob = PrepareJob | ReaderJob | LinesJob
 
 /** An entry of an archive, on disk. */
 export type UnpackedFile = { name: string; path: string; bytes: number }
@@ -61,18 +46,13 @@ export type FileContents = {
   notes: string[]
 }
 
-/** A value of a result; booleans are 0 and 1. */
-export type TableCell = string | number | null
-/** The rows of a result, at most `fileBounds.rows`. */
-export type TableRows = { columns: string[]; rows: TableCell[][]; hasMore: boolean }
-
 /**
  * `unreadable`: about the file, in words for its sender. `refused`: about the statement or pattern, in words for the model. `failed`: an
  * error of the reader itself, for the log.
  */
 export type FileReply =
   | { ok: true; contents: FileContents }
-  | { ok: true; rows: TableRows }
+  | { ok: true; output: unknown }
   | { ok: true; page: LinePage | null }
   | { ok: false; kind: 'unreadable' | 'refused' | 'failed'; format: string; message: string }
 
@@ -87,7 +67,6 @@ export const fileBounds = {
   tables: 50,
   partChars: 200,
   replyChars: 4_000_000,
-  recordChars: 1_000_000,
   zipEntries: 2000,
   zipFiles: 100,
   zipDepth: 2,
@@ -98,8 +77,6 @@ export const fileBounds = {
   nesting: 1000,
   imageSide: 20_000,
   imagePixels: 100_000_000,
-  rows: 200,
-  answerChars: 60_000,
 } as const
 
 /** A file cannot be read: what is wrong, and what to do. */

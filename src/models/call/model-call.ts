@@ -11,6 +11,7 @@ import type {
 import {
   addMeteredUsage,
   type CanonicalRequest,
+  type MeteredUsage,
   type ModelCaller,
   type ModelEntry,
   noMeteredUsage,
@@ -21,7 +22,6 @@ import {
 import type { ModelChoice, ModelChooser } from '../routing/model-chooser.ts'
 import { mayHaveActed, type ProviderError } from '../transport/provider-errors.ts'
 import { maxRequests, type RetryPolicy } from '../transport/retry-policy.ts'
-import type { CallCounts } from './call-counts.ts'
 import { createCallError, type FailedRequest } from './call-errors.ts'
 import {
   findErrorScope,
@@ -40,6 +40,14 @@ import { isStopRefusal, withStop } from './reply-end.ts'
 import type { CallRound } from './retry-wait.ts'
 import type { StopRefusals } from './stop-refusals.ts'
 import type { UnreadAnswers } from './unread-answers.ts'
+
+/** Counts the model calls of this process, for /metrics. */
+type CallCounts = {
+  /** One request to a vendor, which took `ms`; `code` is `ok` or the code of its error. */
+  modelRequest(about: { vendor: string; model: string; code: string }, usage: MeteredUsage, ms: number): void
+  /** A call that a candidate other than the first one answered. */
+  fallback(): void
+}
 
 /**
  * The same request with the reasoning of this model's own vendor only: for another vendor it is a private format, and it

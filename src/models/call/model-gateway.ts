@@ -2,6 +2,7 @@ import { isMasonError, type MasonError } from '../../state/errors.ts'
 import { type ModelWork, noTracer, type Tracer } from '../../state/ports/tracer.ts'
 import type { ModelGateway, ModelResponse, ModelSelector, SkippedCandidate } from '../ports/call-ports.ts'
 import type { CanonicalRequest, ModelCaller, Registry } from '../ports/model-ports.ts'
+import type { ResponseFormats } from '../providers/response-formats.ts'
 import { listImages } from '../routing/vision.ts'
 import {
   createCallError,
@@ -11,7 +12,6 @@ import {
 } from './call-errors.ts'
 import { type CallServices, type ModelCall, startCall } from './model-call.ts'
 import { createModelsPort } from './models-port.ts'
-import { createReranker } from './reranker.ts'
 import { type CallRound, planRetryWait, type RetryWait } from './retry-wait.ts'
 
 const toModelWork = ({ role, messages, input, query, stream }: CanonicalRequest): ModelWork => {
@@ -56,6 +56,7 @@ export type ModelGatewayOptions = CallServices & {
   /** Which budget a caller has used up; absent: there are none. */
   findReachedBudget?: (caller: ModelCaller) => Promise<object | null>
   tracer?: Tracer
+  createReranker?: ResponseFormats['createReranker']
 }
 
 const describeSelector = ({ role, model, category }: ModelSelector): string =>
@@ -104,7 +105,7 @@ const minWaitMs = 20
 
 /** Opens the call path; its contract is at the type `ModelGateway`. */
 export const createModelGateway = (options: ModelGatewayOptions): ModelGateway => {
-  const { registry, chooser, health, clock, log, retry, random = Math.random } = options
+  const { registry, chooser, health, clock, log, retry, random = Math.random, createReranker } = options
   const trace = createCallTracer(options.tracer ?? noTracer, registry)
 
   const answer = async (request: ModelCall, signal: AbortSignal) => {
@@ -162,7 +163,7 @@ export const createModelGateway = (options: ModelGatewayOptions): ModelGateway =
         },
         caller,
       ),
-      rerank: createReranker({ ask, registry, chooser, log }, caller),
+      ...(createReranker && { rerank: createReranker({ ask, registry, chooser, log }, caller) }),
     }),
     list: (caller) =>
       [...registry.view.models.values()]

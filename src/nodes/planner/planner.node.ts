@@ -2,16 +2,20 @@ import { computePromptBudget } from '../../context/budget.ts'
 import { isCompactionDue } from '../../context/compaction.ts'
 import { contextFields, isDraftFinal, readBeginning } from '../../context/context.ts'
 import { compactionNodeName } from '../../context/latest-compaction.ts'
+import { readRequestedForm } from '../../context/requested-form.ts'
 import { readLargeTexts } from '../../context/result-text.ts'
 import { listRounds } from '../../context/rounds.ts'
+import { readOpening } from '../../context/turn-start.ts'
 import { type AnyTool, defineNode, type GraphInfo } from '../../graph/definitions.ts'
 import { listAnsweredCalls, type PlannedCall } from '../../state/calls.ts'
 import { memoizeByObject } from '../../state/memoize.ts'
+import type { Patch } from '../../state/patch.ts'
 import type { ToolCallRequest } from '../../state/ports/model-messages.ts'
 import { type DialectName, permitsCalls } from '../../state/ports/models.ts'
+import { toProposedFields } from '../../state/proposals.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Json, RuntimeState, Todo } from '../../state/runtime-state.ts'
-import type { Scenario } from '../../state/scenario.ts'
+import { listChoosable, type Scenario, type Scenarios } from '../../state/scenario.ts'
 import {
   applyTodoChanges,
   type FindEvidence,
@@ -19,14 +23,13 @@ import {
   type TodoChange,
   type TodoClosing,
 } from '../../state/todos.ts'
-import { turnActions, turnTodos } from '../../state/turn.ts'
+import { turnActions, turnPrompt, turnTodos } from '../../state/turn.ts'
 import { assignCalls, createFindEvidence, startTodos } from '../todo-progress.ts'
 import { type Interpretation, type PlannerProposal, refuseUnfinished } from './dialects/interpret.ts'
 import { toolsDialect } from './dialects/tools.ts'
 import { readWrittenPlans } from './dialects/written-plans.ts'
 import { xmlDialect } from './dialects/xml.ts'
 import { plannerPrompt } from './messages.ts'
-import { listOpenScenarios, readProposals } from './proposals.ts'
 import { type DialectPrompt, type PlannerDecision, requestDecision } from './think.ts'
 
 /** Decides the next step: which calls with which arguments, or that it is time to answer and how. */
@@ -272,4 +275,50 @@ const toClosing = ({ id, status, reason = '' }: TodoChange): TodoClosing[] =>
 const toSummary = (calls: readonly PlannedCall[]): string => {
   const names = [...new Set(calls.map((call) => call.tool))].join(', ')
   return calls.length === 1 ? `Calls ${names}` : `Makes ${calls.length} calls: ${names}`
+}
+
+type SettingsState = Pick<
+  RuntimeState,
+  'action_history' | 'prompts' | 'scenario' | 'output_style' | 'output_structure'
+>
+
+/** Who has analysed the request before the planner: a model, the embedding model its scenario alone, or neither. */
+const readAnalysis = (state: SettingsState): unknown =>
+  readBeginning(state).actions.find(({ node }) => node === 'understand')?.result.by
+
+/** The scenarios of which the planner's first reply may choose one; the same in all its prompts until it has. */
+const listOpenScenarios = (state: SettingsState, scenarios: Scenarios): readonly Scenario[] => {
+  const isOpen = state.scenario === '' && readOpening(state, 'open').includes('scenario')
+  return isOpen && !['model', 'embedding'].includes(String(readAnalysis(state)))
+    ? listChoosable(scenarios.list())
+    : []
+}
+
+/** What a reply sets of the turn, where it is the first one: what the request, its scenario and understand leave open. */
+const readProposals = (
+  state: SettingsState,
+  request: AdmittedRequest,
+  { proposal, calls, todos, output }: Interpretation,
+  open: readonly Scenario[],
+): Pick<Patch, 'task_goals' | 'output_style' | 'output_structure' | 'scenario'> => {
+  if (readBeginning(state).isReplied || readAnalysis(state) === 'model') return {}
+  const isPlainText = calls.length + todos.length === 0 && !output
+  const {
+    goal,
+    style,
+    structure = [],
+  }: Interpretation['proposal'] = isPlainText
+    ? // an earlier reply of this action may have planned alone
+      { ...readRequestedForm(turnPrompt(state)), ...proposal }
+    : proposal
+  const given = readOpening(state, 'given')
+  const fields = toProposedFields(structure)
+  const isFree = !given.includes('output_structure') && request.output?.tool !== 'answer'
+  const scenario = open.find(({ name }) => name === proposal.scenario)?.name
+  return {
+    ...(goal && { task_goals: goal }),
+    ...(style && state.output_style === '' && { output_style: style }),
+    ...(isFree && state.output_structure.length === 0 && fields.length > 0 && { output_structure: fields }),
+    ...(scenario !== undefined && { scenario }),
+  }
 }

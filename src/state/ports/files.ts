@@ -1,6 +1,6 @@
 import type { ImageDescription } from '../files/image-description.ts'
 import type { OtherFile, PreparedDocument, PreparedTable } from '../files/prepared-files.ts'
-import type { Json, OriginFile } from '../runtime-state.ts'
+import type { OriginFile } from '../runtime-state.ts'
 
 /** Prepared files: entries by file name, and origin files that preparing added (downloads, parts of archives). */
 export type PreparedFiles = {
@@ -12,18 +12,6 @@ export type PreparedFiles = {
 
 /** Of the run's earlier turns: the names of its tables, and the names of files that are tried again. */
 export type PreparedBefore = { tables: readonly string[]; triedFiles: ReadonlySet<string> }
-
-/** One SELECT over tables of the run. */
-export type TableQuery = {
-  sql: string
-  /** The tables the statement names, each with its origin file. */
-  tables: readonly { table: PreparedTable; file: Readonly<OriginFile> }[]
-}
-
-/** Rows in order, at most 200; `hasMore`: there are others. Or why the statement failed, for the model. */
-export type TableQueryResult =
-  | { ok: true; columns: string[]; rows: Json[][]; hasMore: boolean }
-  | { ok: false; reason: string }
 
 /** Which lines of a text are read: from `first` to `last`, counted from 1; with a pattern (RE2) those that match. */
 export type LineQuery = {
@@ -75,8 +63,6 @@ export type Files = {
     query: LineQuery,
     signal: AbortSignal,
   ): Promise<LineQueryResult>
-  /** The rows of one SELECT over tables of the run. */
-  query(query: TableQuery, signal: AbortSignal): Promise<TableQueryResult>
   /** Models' descriptions of images, by the hash of their bytes, within the run's business. */
   descriptions: {
     find(sha256: string): Promise<ImageDescription | null>

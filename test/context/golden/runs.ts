@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import tableReader from '../../../src/features/tables/tables.reader.ts'
 import { readLinePage } from '../../../src/files/child/line-page.ts'
 import { prepareFile } from '../../../src/files/child/prepare-file.ts'
 import { toTableName } from '../../../src/state/files/table-names.ts'
@@ -56,7 +57,7 @@ const prepare = async (contents: Files, origins: readonly OriginFile[]): Promise
       notes,
       document,
       tables = [],
-    } = await prepareFile({ kind: 'prepare', path, name, type, folder }, [])
+    } = await prepareFile({ kind: 'prepare', path, name, type, folder }, [tableReader])
     if (document) prepared.documents[name] = { from, format, notes, ...document, text: null }
     for (const one of tables) {
       const table = toTableName(name, new Set(Object.keys(prepared.tables)))
@@ -100,6 +101,9 @@ export const requestsOf = async ({
           return { ok: true, page: readLinePage(Buffer.from(content), query) }
         },
         prepare: (list: readonly OriginFile[]) => prepare(contents, list),
+        descriptions: { find: async () => null, keep: async () => {} },
+      } as never,
+      tables: {
         query: async () => {
           const next = left.shift() ?? 'no such column: nothing is scripted'
           return typeof next === 'string'
@@ -107,12 +111,11 @@ export const requestsOf = async ({
             : {
                 ok: true,
                 columns: Object.keys(next[0] ?? {}),
-                rows: next.map((row) => Object.values(row)),
+                rows: next.map((row) => Object.values(row) as (string | number)[]),
                 hasMore: false,
               }
         },
-        descriptions: { find: async () => null, keep: async () => {} },
-      } as never,
+      },
       users: { profile: async () => profile },
       memories: {
         any: async () => memories.length > 0,

@@ -4,12 +4,14 @@ import { join } from 'node:path'
 import { renderPlan } from '../../../src/context/context.ts'
 import { describeFiles } from '../../../src/context/file-descriptions.ts'
 import { part, promptText, titles } from '../../../src/context/sections.ts'
+import { evaluateExpression } from '../../../src/features/calculate/expression.ts'
 import { answerOffline } from '../../../src/features/offline-model/offline-model.ts'
 import type { OfflineRequest } from '../../../src/features/offline-model/request.ts'
+import type { LoadedTable } from '../../../src/features/tables/child/query-job.ts'
+import { runStatement } from '../../../src/features/tables/child/query-statement.ts'
+import tableReader from '../../../src/features/tables/tables.reader.ts'
 import { readLinePage } from '../../../src/files/child/line-page.ts'
 import { prepareFile } from '../../../src/files/child/prepare-file.ts'
-import { runStatement } from '../../../src/files/child/query-statement.ts'
-import type { LoadedTable } from '../../../src/files/protocol/child-protocol.ts'
 import type { PreparedTable } from '../../../src/state/files/prepared-files.ts'
 import { toTableName } from '../../../src/state/files/table-names.ts'
 import type { ModelMessage } from '../../../src/state/ports/model-messages.ts'
@@ -17,7 +19,6 @@ import type { PromptPart } from '../../../src/state/prompt-part.ts'
 import { createDataFence, toLabel, userWords } from '../../../src/state/provenance.ts'
 import type { OriginFile, Todo } from '../../../src/state/runtime-state.ts'
 import { applyTodoChanges, type TodoChange } from '../../../src/state/todos.ts'
-import { evaluateExpression } from '../../../src/tools/calculate/expression.ts'
 
 /** A planner's turn with the offline model: its calls are answered as Mason's tools answer, until it gives a text. */
 
@@ -80,7 +81,7 @@ const prepareIn = async (folder: string, files: Record<string, string>): Promise
     await writeFile(path, text)
     const type = name.endsWith('.csv') ? 'text/csv' : 'text/plain'
     origins.push({ name, type, local_path: path, mapping: null })
-    const found = await prepareFile({ kind: 'prepare', path, name, type, folder }, [])
+    const found = await prepareFile({ kind: 'prepare', path, name, type, folder }, [tableReader])
     const { format, notes, document } = found
     if (document) documents[name] = { from: path, format, notes, ...document, text: null }
     for (const one of found.tables ?? []) {
@@ -108,7 +109,7 @@ const prepareIn = async (folder: string, files: Record<string, string>): Promise
 
 const query = async (sql: string, tables: readonly LoadedTable[]): Promise<string> => {
   try {
-    const { columns, rows } = await runStatement({ kind: 'query', sql, tables, cached: null }, [])
+    const { columns, rows } = await runStatement({ sql, tables, cached: null }, [tableReader])
     if (rows.length === 0) return `No rows. Columns: ${columns.join(', ')}.`
     const line = (cells: readonly unknown[]): string => `| ${cells.map((cell) => cell ?? '').join(' | ')} |`
     return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n')

@@ -3,13 +3,9 @@ import { readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import type { TableRows } from '../../../src/features/tables/child/query-job.ts'
 import { openFileProcess } from '../../../src/files/file-process.ts'
-import type {
-  FileContents,
-  FileJob,
-  FileReply,
-  TableRows,
-} from '../../../src/files/protocol/child-protocol.ts'
+import type { FileContents, FileJob, FileReply } from '../../../src/files/protocol/child-protocol.ts'
 import { documentReaders } from '../../support/document-readers.ts'
 import {
   docxParts,
@@ -25,7 +21,7 @@ import {
 const process = openFileProcess({ maxBytes: 450 * 1024 * 1024, maxMs: 30_000, readers: documentReaders })
 afterAll(() => process[Symbol.asyncDispose]())
 
-test('a build without the feature for documents says of a PDF and of a workbook that they are not opened', async () => {
+test('a build without features for files says of a PDF and of a workbook that they are not opened, and reads a CSV as text', async () => {
   await using folder = await openFolder()
   await using alone = openFileProcess({ maxBytes: 450 * 1024 * 1024, maxMs: 30_000, readers: [] })
   const ask = async (name: string, bytes: string | Uint8Array) => {
@@ -40,7 +36,8 @@ test('a build without the feature for documents says of a PDF and of a workbook 
   })
   expect(await ask('a.pdf', await pdfOf([['text']]))).toEqual(refused('a PDF'))
   expect(await ask('a.xlsx', await zipOf(xlsxParts({ S: '' })))).toEqual(refused('an XLSX workbook'))
-  expect(await ask('a.csv', 'n\n1\n')).toMatchObject({ ok: true, contents: { format: 'csv' } })
+  const contents = { format: 'csv', document: { lines: 2, head: 'n\n1' } }
+  expect(await ask('a.csv', 'n\n1\n')).toMatchObject({ ok: true, contents })
 })
 
 const docxReader = new URL('../../../src/features/documents/docx.ts', import.meta.url).href
@@ -48,7 +45,7 @@ const docxReader = new URL('../../../src/features/documents/docx.ts', import.met
 /** The reply of the file process; its reason as an error where it gave none. */
 const run = async (job: FileJob) => {
   const reply = await process.run(job, new AbortController().signal)
-  if (reply.ok) return reply as FileReply & { contents: FileContents; rows: TableRows }
+  if (reply.ok) return reply as FileReply & { contents: FileContents; output: TableRows }
   throw new Error('message' in reply ? reply.message : reply.kind)
 }
 
@@ -84,7 +81,7 @@ const openTables = async (name: string, bytes: string | Uint8Array) => {
   }))
   return {
     query: async (sql: string): Promise<TableRows> =>
-      (await run({ kind: 'query', sql, tables: loaded, cached: null })).rows,
+      (await run({ kind: 'reader', name: 'query', input: { sql, tables: loaded, cached: null } })).output,
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   }
 }

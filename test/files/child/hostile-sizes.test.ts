@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import documents from '../../../src/features/documents/documents.reader.ts'
+import tables from '../../../src/features/tables/tables.reader.ts'
 import { prepareFile } from '../../../src/files/child/prepare-file.ts'
 import { openFileProcess } from '../../../src/files/file-process.ts'
 import type { FileContents, PrepareJob } from '../../../src/files/protocol/child-protocol.ts'
@@ -54,7 +55,7 @@ const withJob = async <Result>(
 }
 
 const prepare = (name: string, bytes: string | Buffer): Promise<FileContents | string> =>
-  withJob(name, bytes, (job) => prepareFile(job, [documents]).catch((error: Error) => error.message))
+  withJob(name, bytes, (job) => prepareFile(job, [documents, tables]).catch((error: Error) => error.message))
 
 describe('a reader', () => {
   // each of those that were quadratic took minutes: no test has so long

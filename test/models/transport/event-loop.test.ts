@@ -1,15 +1,15 @@
 // tier: all
+
 import { beforeAll, describe, expect, test } from 'vitest'
+import { builtInFormats } from '../../../src/features/response-formats/built-in/built-in-formats.ts'
 import type { Egress } from '../../../src/infra/egress/egress-port.ts'
 import { silentLog } from '../../../src/infra/lib/silent-log.ts'
-import { builtInFormats } from '../../../src/models/formats/built-in/built-in-formats.ts'
-import { compileFormat } from '../../../src/models/formats/format-compiler.ts'
 import { createOpenAIProvider } from '../../../src/models/providers/openai/openai-provider.ts'
-import { openHttpProvider } from '../../../src/models/providers/template/template-provider.ts'
 import type { FormatInput } from '../../../src/models/schemas/response-format.ts'
 import { askOf, keyOf, modelOf } from '../../support/http-call.ts'
 import { measureLongestTurn, measureTurnLimit } from '../../support/longest-turn.ts'
 import { createCountingClock, never } from '../../support/models.ts'
+import { responseFormats } from '../../support/response-formats.ts'
 
 /** `isRead`: its formats differ in what they make of it; any other body is the same for all. */
 type Body = { type: string; status?: number; isRead?: true; chunks(): Iterable<string> }
@@ -176,8 +176,8 @@ const send = async (body: Answer, { model, stream }: (typeof readers)[number]): 
   const egress = answerWith(body)
   const provider =
     model.format === null
-      ? createOpenAIProvider({ egress, getReader: () => null, clock, log: silentLog })
-      : openHttpProvider({ egress, clock, compile: compileFormat })
+      ? createOpenAIProvider({ egress, formats: responseFormats, clock, log: silentLog })
+      : responseFormats.openProvider({ egress, clock })
   await provider.send(
     {
       model,

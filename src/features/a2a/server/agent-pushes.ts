@@ -5,7 +5,7 @@ import { openSealedText, type SealedText, sealText } from '../../../infra/secret
 import type { MasterKeys } from '../../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../../infra/secrets/scrubber.ts'
 import { MasonError } from '../../../state/errors.ts'
-import type { PushedMessage, RenderPush } from '../../core.ref.ts'
+import type { PushedMessage, RenderPush } from '../../push-message.ts'
 
 /** Where another agent wants to hear of its task. `scheme` and `credentials` are those of the header Authorization. */
 export type AgentPush = {

@@ -1,13 +1,13 @@
 import { isJsonObject } from '../../../infra/lib/json-text.ts'
 import type { ToolCallChunk } from '../../chat/reply-chunks.ts'
-import { readErrorValue } from '../../formats/result-parts.ts'
 import {
   mergeTokenCounts,
   noTokenCounts,
   readTokenCounts,
   type TokenCounts,
   toMeteredUsage,
-} from '../../formats/token-counts.ts'
+} from '../../chat/token-counts.ts'
+import { readErrorValue } from '../../ports/unreadable-response.ts'
 import { ProtocolError } from '../../transport/provider-errors.ts'
 
 /** `place`: the JSON pointer of the first difference. */

@@ -1,6 +1,6 @@
 import { readFinishMeaning, readFinishReason, toFinish } from '../../chat/finish-reasons.ts'
 import { createLengthLimit, createTextCollector, createToolCallCollector } from '../../chat/reply-chunks.ts'
-import { mergeTokenCounts, noTokenCounts, toMeteredUsage } from '../../formats/token-counts.ts'
+import { mergeTokenCounts, noTokenCounts, toMeteredUsage } from '../../chat/token-counts.ts'
 import { emptyResult, type ProviderRequest, type ResultDelta } from '../../ports/model-ports.ts'
 import { createFailedFinishError } from '../../ports/unreadable-response.ts'
 import { createBadReplyError, truncatedError } from '../../transport/provider-errors.ts'

@@ -6,6 +6,7 @@ import { createOpenAIProvider } from '../../../../src/models/providers/openai/op
 import { createCountingClock, never, patient } from '../../../support/models.ts'
 import { egressOver, type Fetch } from '../../../support/one-server.ts'
 import * as entries from '../../../support/registry-view.ts'
+import { responseFormats } from '../../../support/response-formats.ts'
 
 const model = entries.model('alias', {
   endpoint: entries.endpoint('e', {
@@ -22,7 +23,7 @@ const embed = (fetch: Fetch, input: string[], category = 'embedding'): Promise<P
   const clock = createCountingClock()
   const provider = createOpenAIProvider({
     egress: egressOver(fetch),
-    getReader: () => null,
+    formats: responseFormats,
     clock,
     log: silentLog,
   })

@@ -6,6 +6,7 @@ import type { Clock } from '../../../../src/state/ports/clock.ts'
 import { askOf, keyOf, modelOf } from '../../../support/http-call.ts'
 import { mp4, startMediaVendor } from '../../../support/media-vendor.ts'
 import { createCountingClock, never } from '../../../support/models.ts'
+import { responseFormats } from '../../../support/response-formats.ts'
 
 /** The waits between polls take no time; all other timers are real. */
 const createPollClock = (): Clock & { waitedMs(): number } => {
@@ -30,7 +31,7 @@ test('a video that takes 60 seconds is polled every 5 seconds to its end, and su
   vendor.onRequest = () => {
     vendor.pollsLeft = clock.waitedMs() < 60_000 ? 1 : 0
   }
-  const provider = createOpenAIProvider({ egress, getReader: () => null, clock, log: silentLog })
+  const provider = createOpenAIProvider({ egress, formats: responseFormats, clock, log: silentLog })
   const model = { ...modelOf(null, vendor.baseUrl, { protocol: 'openai' }), category: 'text-to-video' }
   const request = {
     model,

@@ -1,0 +1,228 @@
+import * as jmespath from '@jmespath-community/jmespath'
+import { toErrorMessage } from '../../../state/errors.ts'
+import type { Json } from '../../../state/runtime-state.ts'
+import { parseExactJson } from '../../../state/text/exact-json.ts'
+
+/** JMESPath, parsed once and evaluated by the library's own interpreter. */
+
+/** An expression that is ready to evaluate. */
+export type CompiledExpression = {
+  text: string
+  /** Null where there is nothing. Throws when a function gets an argument of the wrong type. */
+  evaluate(data: unknown): unknown
+  /** Members and indexes from the root; null when the expression has other parts too. */
+  steps: readonly PathStep[] | null
+}
+/** The name of a member, or an index; negative indexes count from the end. */
+export type PathStep = string | number
+
+/** A function beside those of JMESPath. Its arguments may be any JSON; it must return JSON. */
+export type ExtraFunction = (...values: readonly Json[]) => Json
+
+/** Functions of one kind of expression, by name. */
+export type ExtraFunctions = Readonly<Record<string, { arity: number; call: ExtraFunction }>>
+
+/** The text is not an expression. `position` counts characters from 0. */
+export class JmesPathError extends Error {
+  readonly position: number
+  constructor(message: string, position: number) {
+    super(message)
+    this.name = 'JmesPathError'
+    this.position = position
+  }
+}
+
+type Interpreter = typeof jmespath.TreeInterpreter
+type JmesPathNode = ReturnType<typeof jmespath.compile>
+
+/** Null when the text is not JSON. Any other value is returned as it is. */
+const fromJson: ExtraFunction = (text) => {
+  if (typeof text !== 'string') return text ?? null
+  try {
+    return parseExactJson(text) as Json
+  } catch {
+    return null
+  }
+}
+
+/** Functions that every expression has: JSON from texts and into texts. */
+const jsonFunctions: ExtraFunctions = {
+  from_json: { arity: 1, call: fromJson },
+  to_json: { arity: 1, call: (value) => JSON.stringify(value ?? null) },
+}
+
+/** One step further. Null when there is no such member; inherited members do not count. */
+export const readStep = (value: unknown, step: PathStep): unknown => {
+  if (typeof value !== 'object' || value === null) return null
+  if (typeof step === 'number') return Array.isArray(value) ? (value.at(step) ?? null) : null
+  if (Array.isArray(value) || !Object.hasOwn(value, step)) return null
+  return (value as Record<string, unknown>)[step] ?? null
+}
+
+/** No expression can contain this name. */
+const ownMemberFunction = ' own member'
+
+/**
+ * The library returns inherited members such as `constructor`. Fields with such a name become a call of our function,
+ * which reads own members only.
+ */
+const hideInheritedMembers = (nodes: readonly JmesPathNode[]): void => {
+  for (const node of nodes) {
+    if (node.type !== 'Field' || !(node.name in Object.prototype)) continue
+    const children = [{ type: 'Current' }, { type: 'Literal', value: node.name }]
+    Object.assign(node, { type: 'Function', name: ownMemberFunction, children })
+  }
+}
+
+/** A separate interpreter: the functions of the library's own one are shared by the whole process. */
+const createInterpreter = (functions: ExtraFunctions): Interpreter => {
+  const Fresh = jmespath.TreeInterpreter.constructor as new () => Interpreter
+  const interpreter = new Fresh()
+  const any = { types: [jmespath.TYPE_ANY] }
+  const register = (name: string, arity: number, call: (...values: readonly Json[]) => unknown): void => {
+    interpreter.runtime.register(
+      name,
+      (values) => call(...(values as Json[])) as jmespath.JSONValue,
+      Array.from({ length: arity }, () => any),
+    )
+  }
+  for (const [name, { arity, call }] of Object.entries(functions)) register(name, arity, call)
+  register(ownMemberFunction, 2, (value, name) => readStep(value, name as string))
+  return interpreter
+}
+
+const toSteps = (node: JmesPathNode): PathStep[] | null => {
+  if (node.type === 'Field') return [node.name]
+  if (node.type === 'Index') return [node.value]
+  if (node.type !== 'Subexpression' && node.type !== 'IndexExpression') return null
+  const [left, right] = [toSteps(node.left), toSteps(node.right)]
+  return left === null || right === null ? null : [...left, ...right]
+}
+
+/** The nodes within a node; literals are data, so their values have none. */
+const listChildren = (node: JmesPathNode): JmesPathNode[] =>
+  node.type === 'Literal'
+    ? []
+    : Object.values(node)
+        .flat()
+        .filter((part): part is JmesPathNode => typeof part === 'object' && part !== null)
+
+const listNodes = (node: JmesPathNode): JmesPathNode[] => [node, ...listChildren(node).flatMap(listNodes)]
+
+const findSyntaxError = (text: string): string | null => {
+  try {
+    jmespath.compile(text)
+    return null
+  } catch (error) {
+    return toErrorMessage(error)
+  }
+}
+
+const canTokenize = (text: string): boolean => {
+  try {
+    jmespath.tokenize(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The parser does not report a position: it is the first token after which the text is wrong, not just too short. */
+const findErrorPosition = (text: string): number => {
+  if (!canTokenize(text)) {
+    for (let length = text.length - 1; length > 0; length -= 1) {
+      if (canTokenize(text.slice(0, length))) return length
+    }
+    return 0
+  }
+  const starts = jmespath.tokenize(text).map(({ start }) => start)
+  const at = starts.findIndex((_, index) => {
+    const failure = findSyntaxError(text.slice(0, starts[index + 1] ?? text.length))
+    return failure !== null && !failure.includes('EOF')
+  })
+  return starts[at] ?? text.length
+}
+
+/** Throws JmesPathError when the text is not an expression or calls a function that does not exist. */
+export const compileExpression = (text: string, functions: ExtraFunctions = {}): CompiledExpression => {
+  const failure = findSyntaxError(text)
+  if (failure !== null) throw new JmesPathError(failure, findErrorPosition(text))
+  const root = jmespath.compile(text)
+  const nodes = listNodes(root)
+  const interpreter = createInterpreter({ ...jsonFunctions, ...functions })
+  for (const node of nodes) {
+    if (node.type !== 'Function' || interpreter.runtime.isRegistered(node.name)) continue
+    const position = Math.max(0, text.indexOf(`${node.name}(`))
+    throw new JmesPathError(`there is no function ${node.name}()`, position)
+  }
+  const steps = toSteps(root)
+  hideInheritedMembers(nodes)
+  return {
+    text,
+    steps,
+    evaluate: (data) => interpreter.search(root, data as jmespath.JSONValue) ?? null,
+  }
+}
+
+/** The fields that an expression reads from its data directly, and the variables that it uses but does not bind. */
+export type ExpressionNames = { fields: Set<string>; unbound: Set<string> }
+
+const keepsItsInput = ({ type }: JmesPathNode): boolean =>
+  type === 'Current' || type === 'Identity' || type === 'Root'
+
+/**
+ * Walks the parts of an expression that work on the whole data (`atTop`) and those that work on a part of it. What
+ * follows a pipe, a dot or a projection sees a part only, so its fields are not fields of the data.
+ */
+const collectNames = (
+  nodes: readonly JmesPathNode[],
+  atTop: boolean,
+  bound: ReadonlySet<string>,
+  names: ExpressionNames,
+): void => {
+  for (const node of nodes) {
+    const children = listChildren(node)
+    switch (node.type) {
+      case 'Field':
+        if (atTop) names.fields.add(node.name)
+        break
+      case 'Variable':
+        if (!bound.has(node.name)) names.unbound.add(node.name)
+        break
+      case 'Subexpression':
+      case 'IndexExpression':
+      case 'Pipe': {
+        const staysAtTop = keepsItsInput(node.left) && (atTop || node.left.type === 'Root')
+        collectNames([node.left], atTop, bound, names)
+        collectNames([node.right], staysAtTop, bound, names)
+        break
+      }
+      case 'Projection':
+      case 'ValueProjection':
+      case 'FilterProjection':
+        collectNames([node.left], atTop, bound, names)
+        collectNames(
+          children.filter((child) => child !== node.left),
+          false,
+          bound,
+          names,
+        )
+        break
+      case 'LetExpression': {
+        const inner = new Set([...bound, ...node.bindings.map(({ variable }) => variable)])
+        collectNames(node.bindings, atTop, bound, names)
+        collectNames([node.expression], atTop, inner, names)
+        break
+      }
+      default:
+        collectNames(children, atTop && node.type !== 'ExpressionReference', bound, names)
+    }
+  }
+}
+
+/** Throws when the text is not an expression. */
+export const findExpressionNames = (expression: string): ExpressionNames => {
+  const names: ExpressionNames = { fields: new Set(), unbound: new Set() }
+  collectNames([jmespath.compile(expression)], true, new Set(), names)
+  return names
+}

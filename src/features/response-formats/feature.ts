@@ -1,0 +1,3 @@
+import { defineFeature } from '../definitions.ts'
+
+export default defineFeature({ id: 'response-formats', tables: [] })

@@ -1,0 +1,102 @@
+import { parse } from 'csv-parse'
+import { detectEncoding, readTextChunks } from '../../../files/child/formats/plain-text.ts'
+import { UnreadableFileError } from '../../../files/protocol/child-protocol.ts'
+import { maxRecordChars, openRowSource, type RowSource } from './row-source.ts'
+
+/** In the order in which equal ones are preferred: commas are in numbers too. */
+const candidates = ['\t', ';', '|', ','] as const
+const delimiterNames: Readonly<Record<string, string>> = { '\t': 'tab', ' ': 'space' }
+
+/** Excel's own line above the header, which says what the delimiter is. */
+const separatorLine = /^\ufeff?"?sep=([^\r\n])"?\1{0,64}[^\S\r\n]{0,64}(?:\r\n|\r|\n|$)/i
+
+/** CSV, TSV and the like. The delimiter is the one that splits the first lines into the same number of cells. */
+export const openDelimited = async (path: string, name: string): Promise<RowSource[]> => {
+  const encoding = await detectEncoding(path)
+  const { value: start = '' } = await readTextChunks(path, encoding).next()
+  const separator = separatorLine.exec(start)
+  const isTabular = /\.(tsv|tab)$/i.test(name)
+  const delimiter = separator?.[1] ?? guessDelimiter(start, isTabular)
+  const isExpected = delimiter === (isTabular ? '\t' : ',')
+  const notes = isExpected ? [] : [`delimiter: ${delimiterNames[delimiter] ?? delimiter}`]
+  const readAll = () => readRowBatches(path, encoding, delimiter, separator?.[0].length ?? 0, notes)
+  const source = await openRowSource(null, readAll, () => [...new Set(notes)])
+  // where commas are between cells, they are no decimal signs
+  return source ? [{ ...source, ...(delimiter === ',' && { decimalHint: 'point' }) }] : []
+}
+
+const sampledChars = 20_000
+const sampledLines = 100
+
+const guessDelimiter = (start: string, isTabular: boolean): string => {
+  const lines = start
+    .slice(0, sampledChars)
+    .replace(/(^|[,;\t|])"(?:[^"]|"")*"/gm, '$1')
+    .split(/\r\n|\r|\n/)
+    .slice(0, sampledLines)
+    .filter((line) => line.trim() !== '')
+  if (isTabular && lines.some((line) => line.includes('\t'))) return '\t'
+  const scored = candidates.map((delimiter) => {
+    const counts = new Map<number, number>()
+    for (const line of lines) {
+      const count = line.split(delimiter).length - 1
+      if (count > 0) counts.set(count, (counts.get(count) ?? 0) + 1)
+    }
+    // the lines that agree
+    return { delimiter, score: Math.max(0, ...counts.values()) }
+  })
+  const best = scored.toSorted((a, b) => b.score - a.score).find(({ score }) => score > 0)?.delimiter ?? ','
+  // one column of numbers: a name, and below it each comma within digits
+  const [first = '', ...others] = lines
+  const isOneColumn =
+    !first.includes(',') &&
+    others.some((line) => line.includes(',')) &&
+    others.every((line) => /^[^,]*(?:\d,\d[^,]*)?$/.test(line))
+  return best === ',' && isOneColumn ? ';' : best
+}
+
+async function* readRowBatches(
+  path: string,
+  encoding: string,
+  delimiter: string,
+  skippedChars: number,
+  notes: string[],
+): AsyncGenerator<string[][]> {
+  let batch: string[][] = []
+  let parseError: Error | null = null
+  const parser = parse({
+    delimiter,
+    bom: true,
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_empty_lines: true,
+    max_record_size: maxRecordChars,
+    on_record: (record: string[]) => {
+      batch.push(record)
+      return null
+    },
+  })
+  parser.on('error', (error) => {
+    parseError = error
+  })
+  parser.resume()
+  let skip = skippedChars
+  for await (const text of readTextChunks(path, encoding)) {
+    await new Promise<void>((resolve) => parser.write(text.slice(skip), () => resolve()))
+    skip = 0
+    if (batch.length > 0) yield batch
+    batch = []
+    if (parseError) break
+  }
+  if (!parseError) await new Promise<void>((resolve) => parser.end(() => resolve()))
+  if (batch.length > 0) yield batch
+  if (parseError) notes.push(toParseNote(parseError))
+}
+
+const toParseNote = (error: Error & { code?: string; lines?: number }): string => {
+  if (error.code === 'CSV_QUOTE_NOT_CLOSED' || error.code === 'CSV_MAX_RECORD_SIZE')
+    return 'a quote is opened and never closed, or a row is longer than a million characters: rows from there on are not read'
+  if (error.code?.startsWith('CSV_'))
+    return `rows from line ${error.lines ?? '?'} on are not read: ${error.message.slice(0, 150)}`
+  throw new UnreadableFileError(error.message)
+}

@@ -1,0 +1,128 @@
+import { detectEncoding, readTextChunks, readTextFile } from '../../../files/child/formats/plain-text.ts'
+import type { Cell } from '../../../files/child/reader-definition.ts'
+import { fileBounds, UnreadableFileError } from '../../../files/protocol/child-protocol.ts'
+import { isJsonObject } from '../../../infra/lib/json-text.ts'
+import { parseExactJson } from '../../../state/text/exact-json.ts'
+import { maxRecordChars, type RowSource, toColumnNames } from './row-source.ts'
+
+/** An object of a list is a row; its nested fields are columns named by their path. */
+type JsonRecord = Record<string, unknown>
+
+const maxDepth = 4
+const batchRows = 1000
+
+/** The fields of a record, by their paths. */
+const flattenFields = (
+  record: JsonRecord,
+  prefix = '',
+  depth = 0,
+  fields = new Map<string, Cell>(),
+): Map<string, Cell> => {
+  for (const [key, value] of Object.entries(record)) {
+    const path = prefix === '' ? key : `${prefix}.${key}`
+    if (isJsonObject(value) && depth < maxDepth) flattenFields(value, path, depth + 1, fields)
+    else fields.set(path, toCell(value))
+  }
+  return fields
+}
+
+const toCell = (value: unknown): Cell => {
+  if (value === null || value === undefined) return ''
+  if (typeof value === 'string' || typeof value === 'number') return value
+  return typeof value === 'object' ? JSON.stringify(value).slice(0, 10_000) : String(value)
+}
+
+/** The tables of a JSON file: lists of objects, at the top or one level below. Reads JSON lines too. */
+export const openJson = async (path: string, bytes: number): Promise<RowSource[]> => {
+  const text = await readTextFile(path, bytes)
+  let value: unknown
+  try {
+    value = parseExactJson(text)
+  } catch (error) {
+    const lines = await openJsonLines(path)
+    if (lines.sources.length > 0 && lines.good > lines.bad) return lines.sources
+    throw new UnreadableFileError(
+      `its JSON does not parse (${(error as Error).message.slice(0, 120)}); correct it and upload it again`,
+    )
+  }
+  const lists: [string | null, unknown][] = isJsonObject(value) ? Object.entries(value) : [[null, value]]
+  return lists.flatMap(([part, list]) => {
+    if (!Array.isArray(list) || list.length === 0 || !list.every(isJsonObject)) return []
+    const keys = new Set<string>()
+    for (const record of list) for (const key of flattenFields(record).keys()) keys.add(key)
+    return [createRecordSource(part, [...keys], () => list, [])]
+  })
+}
+
+const createRecordSource = (
+  part: string | null,
+  names: readonly string[],
+  readAll: () => Iterable<JsonRecord | null> | AsyncIterable<JsonRecord | null>,
+  notes: string[],
+): RowSource => ({
+  part,
+  header: toColumnNames(names),
+  async *batches() {
+    // each row has every column, and records may have a million different fields
+    const read = names.slice(0, fileBounds.columns)
+    let batch: Cell[][] = []
+    for await (const record of readAll()) {
+      if (record === null) continue
+      const fields = flattenFields(record)
+      batch.push(read.map((name) => fields.get(name) ?? ''))
+      if (batch.length < batchRows) continue
+      yield batch
+      batch = []
+    }
+    if (batch.length > 0) yield batch
+  },
+  notes: () => notes,
+})
+
+/** The table of a file with one object a line. Reads it twice: for the names of all fields, then for the rows. */
+export const openJsonLines = async (
+  path: string,
+): Promise<{ sources: RowSource[]; good: number; bad: number }> => {
+  const encoding = await detectEncoding(path)
+  const keys = new Set<string>()
+  let good = 0
+  let bad = 0
+  for await (const record of readRecords(path, encoding)) {
+    if (record === null) bad += 1
+    else {
+      good += 1
+      for (const key of flattenFields(record).keys()) if (keys.size < 2 * fileBounds.columns) keys.add(key)
+    }
+  }
+  const notes = bad > 0 ? [`${bad} of its lines are no JSON objects and are skipped`] : []
+  const source = createRecordSource(null, [...keys], () => readRecords(path, encoding), notes)
+  return { sources: good > 0 ? [source] : [], good, bad }
+}
+
+async function* readRecords(path: string, encoding: string): AsyncGenerator<JsonRecord | null> {
+  for await (const line of readLines(path, encoding)) {
+    const text = line.trim().replace(/,$/, '')
+    if (text !== '') yield parseRecord(text)
+  }
+}
+
+const parseRecord = (text: string): JsonRecord | null => {
+  try {
+    const value = parseExactJson(text)
+    return isJsonObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+async function* readLines(path: string, encoding: string): AsyncGenerator<string> {
+  let rest = ''
+  for await (const text of readTextChunks(path, encoding)) {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop() ?? ''
+    if (rest.length > maxRecordChars * 4)
+      throw new UnreadableFileError('one of its lines is longer than 4 million characters; split it')
+    yield* lines
+  }
+  if (rest !== '') yield rest
+}

@@ -1,0 +1,94 @@
+import { prepareText } from '../../../files/child/formats/plain-text.ts'
+import {
+  type Cell,
+  type FileReaders,
+  type ReadFile,
+  unreadFormat,
+} from '../../../files/child/reader-definition.ts'
+import type { FileFormat } from '../../../files/child/sniff.ts'
+import {
+  fileBounds,
+  type TableContents,
+  UnreadableFileError,
+} from '../../../files/protocol/child-protocol.ts'
+import { createStatistics } from './column-statistics.ts'
+import { openDelimited } from './delimited.ts'
+import { openJson, openJsonLines } from './json-records.ts'
+import { isFilledCell, openRowSource, type RowSource } from './row-source.ts'
+
+/** With more columns their statistics would fill the state: then only names and types are stored. */
+const maxDescribedColumns = 60
+
+/** Uses the tables of a file, which are open for that long. The same bytes give the same tables every time. */
+export const withTables = async <Result>(
+  path: string,
+  name: string,
+  format: FileFormat,
+  bytes: number,
+  readers: FileReaders,
+  use: (sources: RowSource[]) => Promise<Result>,
+): Promise<Result> => {
+  if (format === 'csv') return use(await openDelimited(path, name))
+  if (format === 'json') return use(await openJson(path, bytes))
+  if (format === 'ndjson') return use((await openJsonLines(path)).sources)
+  const withSheets = readers.find(({ sheets }) => sheets?.[format])?.sheets?.[format]
+  if (!withSheets) throw unreadFormat(format)
+  return withSheets(path, async (sheets) => {
+    const sources: RowSource[] = []
+    for (const { name, openRows, notes } of sheets.slice(0, fileBounds.tables)) {
+      const source = await openRowSource(name, openRows, notes)
+      if (source) sources.push(source)
+    }
+    return await use(sources)
+  })
+}
+
+/** Describes the tables of a file: rows, columns, statistics. */
+export const prepareTables: ReadFile = async (job, bytes, readers, format) => {
+  const notes: string[] = []
+  const tables = await withTables(job.path, job.name, format, bytes, readers, async (sources) => {
+    const named = sources.filter(({ part }) => part === null || part.length <= fileBounds.partChars)
+    if (named.length < sources.length)
+      notes.push(`tables with names of more than ${fileBounds.partChars} characters are not read`)
+    if (named.length > fileBounds.tables)
+      notes.push(`only the first ${fileBounds.tables} of its ${named.length} tables are read`)
+    const described: TableContents[] = []
+    for (const source of named.slice(0, fileBounds.tables)) described.push(await describeSource(source))
+    return described
+  })
+  if (tables.length > 0) return { format, tables, notes }
+  // JSON without a list of objects is read as text
+  if (format === 'json') return { ...(await prepareText(job, 'text', bytes)), format }
+  if (format === 'ndjson')
+    throw new UnreadableFileError('none of its lines is a JSON object; write one object on each line')
+  throw new UnreadableFileError('it holds no rows; check it and upload it again')
+}
+
+const describeSource = async (source: RowSource): Promise<TableContents> => {
+  const notes: string[] = []
+  const header = source.header.slice(0, fileBounds.columns)
+  if (source.header.length > header.length)
+    notes.push(`only the first ${fileBounds.columns} of its ${source.header.length} columns are read`)
+  const statistics = createStatistics(header, source.decimalHint ?? null)
+  let longer = 0
+  // the last row may be a total
+  let last: Cell[][] = []
+  for await (const batch of source.batches()) {
+    for (const row of batch)
+      if (row.length > source.header.length && row.slice(source.header.length).some(isFilledCell)) longer += 1
+    statistics.add(last)
+    last = batch.slice(-1)
+    statistics.add(batch.slice(0, -1))
+  }
+  const total = last[0] && statistics.findTotal(last[0])
+  if (total) notes.push(total.note)
+  if (!total?.isSum) statistics.add(last)
+  if (longer > 0) notes.push(`cells beyond the last column are not read, in ${longer} of its rows`)
+  const { rows, columns, notes: decisions } = statistics.describe()
+  const withoutValues = { samples: [], distinct: null, min: null, max: null, mean: null }
+  const described =
+    columns.length <= maxDescribedColumns
+      ? columns
+      : columns.map((column) => ({ ...column, ...withoutValues }))
+  return { part: source.part, rows, columns: described, notes: [...notes, ...decisions, ...source.notes()] }
+}

@@ -1,0 +1,212 @@
+import type { Cell } from '../../../files/child/reader-definition.ts'
+import { fileBounds } from '../../../files/protocol/child-protocol.ts'
+import { cutText } from '../../../state/text/cut-text.ts'
+import { findFamily, isNullWord } from './cell-values.ts'
+
+/** Of a row of CSV. */
+export const maxRecordChars = 1_000_000
+
+/** The rows of one table of a file, in batches, without the header. */
+export type RowSource = {
+  /** The sheet or the path inside the file; null when the file is the table. */
+  part: string | null
+  header: readonly string[]
+  /** The rows below the header; a shorter row lacks its last cells. May be called again. */
+  batches(): AsyncIterable<Cell[][]>
+  /** What was decided about the table and what could not be read, complete once all rows were. */
+  notes(): string[]
+  /** The decimal sign that the format suggests where no column decides. */
+  decimalHint?: 'point'
+}
+
+/** Names for columns: trimmed, not empty, unique regardless of case. */
+export const toColumnNames = (cells: readonly Cell[]): string[] => {
+  const taken = new Set<string>()
+  const lastCounts = new Map<string, number>()
+  return cells.map((cell, index) => {
+    const base = String(cell).replace(/\s+/g, ' ').trim().slice(0, 120) || `column_${index + 1}`
+    let name = base
+    let count = lastCounts.get(base.toLowerCase()) ?? 1
+    while (taken.has(name.toLowerCase())) {
+      count += 1
+      name = `${base}_${count}`
+    }
+    lastCounts.set(base.toLowerCase(), count)
+    taken.add(name.toLowerCase())
+    return name
+  })
+}
+
+/** Whether a cell has more than spaces. */
+export const isFilledCell = (cell: Cell | undefined): cell is Cell =>
+  cell !== undefined && (typeof cell === 'number' || cell.trim() !== '')
+const isFilled = (cells: readonly Cell[]): boolean => cells.some(isFilledCell)
+
+/** Rows, and cells in all, that decide where the table begins; above the header are at most so many rows. */
+const sampledRows = 100
+const sampledCells = 100_000
+const maxRowsAbove = 20
+
+type Kind = ReturnType<typeof findFamily> | 'text' | 'none'
+
+/** By its text alone; an empty cell, and a word for one, is of no kind. */
+const findKind = (cell: Cell): Kind => {
+  const text = typeof cell === 'string' ? cell.trim() : cell
+  return text === '' || isNullWord(String(text)) ? 'none' : (findFamily(text) ?? 'text')
+}
+
+/** A row of the sample, and the kinds of its cells. */
+type SampledRow = { cells: readonly Cell[]; kinds: readonly Kind[]; filled: number; width: number }
+
+const toSampledRow = (cells: readonly Cell[]): SampledRow => ({
+  cells,
+  kinds: cells.slice(0, fileBounds.columns).map(findKind),
+  filled: cells.filter(isFilledCell).length,
+  width: cells.findLastIndex(isFilledCell) + 1,
+})
+
+/** How many rows are above the header, whether there is one, and how many columns there are. */
+type Layout = { above: number; hasHeader: boolean; width: number }
+
+/** Decides by the first rows. A header is a row of names, or one whose kinds differ from those of the columns below. */
+const decideLayout = (rows: readonly SampledRow[]): Layout => {
+  const usual = findUsualWidth(rows)
+  const start = rows.slice(0, maxRowsAbove + 1).findIndex(({ filled }) => filled * 2 > usual)
+  const above = start < 0 ? 0 : findNames(rows, start, usual)
+  return {
+    above,
+    hasHeader: isHeader(rows, above),
+    width: Math.max(...rows.slice(above).map(({ width }) => width)),
+  }
+}
+
+/** The width that most rows have; of two the larger. */
+const findUsualWidth = (rows: readonly SampledRow[]): number => {
+  const counts = new Map<number, number>()
+  for (const { width } of rows) counts.set(width, (counts.get(width) ?? 0) + 1)
+  return [...counts].toSorted(([a, times], [b, others]) => others - times || b - a)[0]?.[0] ?? 1
+}
+
+/** The kinds of the cells of a column below a row. */
+const findKindsBelow = (rows: readonly SampledRow[], at: number, column: number): Set<Kind> => {
+  const kinds = new Set(rows.slice(at + 1).map((row) => row.kinds[column] ?? 'none'))
+  kinds.delete('none')
+  return kinds
+}
+
+/** The columns that say that a row is a header, less those that say that it is data. */
+const countVotes = (rows: readonly SampledRow[], at: number): number =>
+  (rows[at]?.kinds ?? []).reduce((votes, kind, column) => {
+    if (kind === 'none') return votes
+    if (kind !== 'text') return votes - 1
+    const below = findKindsBelow(rows, at, column)
+    return below.size > 0 && !below.has('text') ? votes + 1 : votes
+  }, 0)
+
+/** The row of names at or below `start`, where the rows between are no data of the table below it: "Created", "2026-01-05". */
+const findNames = (rows: readonly SampledRow[], start: number, usual: number): number => {
+  const areNames = ({ filled, kinds }: SampledRow): boolean =>
+    filled >= usual && kinds.every((kind) => kind === 'text' || kind === 'none')
+  const isData = ({ filled, kinds }: SampledRow, at: number): boolean =>
+    filled >= usual &&
+    kinds.every((kind, column) => kind === 'none' || findKindsBelow(rows, at, column).has(kind))
+  for (const [at, row] of rows.slice(0, maxRowsAbove + 1).entries()) {
+    if (at < start) continue
+    if (areNames(row)) return at === start || countVotes(rows, at) > 0 ? at : start
+    if (isData(row, at)) return start
+  }
+  return start
+}
+
+const isHeader = (rows: readonly SampledRow[], at: number): boolean => {
+  const { cells, kinds, filled } = rows[at] as SampledRow
+  const typed = [...kinds.entries()].filter(([, kind]) => kind !== 'text' && kind !== 'none')
+  if (typed.length === 0) return true
+  const below = rows.slice(at + 1)
+  if (below.length === 0) return false
+  const isDistinct = new Set(cells.filter(isFilledCell).map((cell) => String(cell).trim())).size === filled
+  const numbers = typed.map(([column]) => Number(cells[column]))
+  const isSequence = numbers.every((number, nth) => nth === 0 || number === (numbers[nth - 1] ?? 0) + 1)
+  const areYears = typed.every(([column]) => isYear(cells[column]))
+  const yearsBelow = (column: number) =>
+    below.every(({ cells: row }) => !isFilledCell(row[column]) || isYear(row[column]))
+  const isName = ([column, kind]: [number, Kind]): boolean =>
+    kind === 'number'
+      ? isYear(cells[column]) && !yearsBelow(column)
+      : !findKindsBelow(rows, at, column).has(kind)
+  if (isDistinct && typed.every(isName)) return true
+  // consecutive years; or 0, 1, 2 beside an empty cell above filled ones, as pandas names columns that have no name
+  if (isSequence && numbers.length > 1 && areYears) return !typed.every(([column]) => yearsBelow(column))
+  if (
+    isSequence &&
+    numbers[0] === 0 &&
+    !isFilledCell(cells[0]) &&
+    below.every(({ cells: row }) => isFilledCell(row[0]))
+  )
+    return true
+  return countVotes(rows, at) > 0
+}
+
+const isYear = (cell: Cell | undefined): boolean => /^(?:19|20|21)\d\d$/.test(String(cell).trim())
+
+/** A table whose first rows decide where it begins. Null: it has no rows. `open` reads the rows from the start each time. */
+export const openRowSource = async (
+  part: string | null,
+  open: () => AsyncIterable<Cell[][]>,
+  notes: () => string[] = () => [],
+): Promise<RowSource | null> => {
+  const sample: Cell[][] = []
+  let cells = 0
+  for await (const batch of open()) {
+    for (const row of batch.filter(isFilled)) {
+      if (sample.length === sampledRows || cells > sampledCells) break
+      sample.push(row)
+      cells += row.length
+    }
+    if (sample.length === sampledRows || cells > sampledCells) break
+  }
+  if (sample.length === 0) return null
+  const { above, hasHeader, width } = decideLayout(sample.map(toSampledRow))
+  const first = sample[above] ?? []
+  const header = toColumnNames(Array.from({ length: width }, (_, at) => (hasHeader ? (first[at] ?? '') : '')))
+  const skipped = above + (hasHeader ? 1 : 0)
+  const decisions = [
+    ...(above > 0
+      ? [`${above} ${above === 1 ? 'line' : 'lines'} above the header: ${quoteRows(sample.slice(0, above))}`]
+      : []),
+    ...(hasHeader ? [] : ['no header: its first row is data']),
+  ]
+  return {
+    part,
+    header,
+    async *batches() {
+      let skip = skipped
+      for await (const batch of open()) {
+        let rows = batch.filter(isFilled)
+        if (skip > 0) {
+          const dropped = Math.min(skip, rows.length)
+          rows = rows.slice(dropped)
+          skip -= dropped
+        }
+        if (rows.length > 0) yield rows
+      }
+    },
+    notes: () => [...decisions, ...notes()],
+  }
+}
+
+const quoteRows = (rows: readonly Cell[][]): string =>
+  JSON.stringify(
+    cutText(
+      rows
+        .map((row) =>
+          row
+            .filter(isFilledCell)
+            .map((cell) => String(cell).trim())
+            .join(' '),
+        )
+        .join(' / ')
+        .toWellFormed(),
+      200,
+    ),
+  )

@@ -1,0 +1,124 @@
+import { RefusedStatementError } from '../../../files/protocol/child-protocol.ts'
+import { reservedWord } from '../../../state/files/table-names.ts'
+import type { LoadedTable } from './query-job.ts'
+
+/** SQLite counts with the digits that a text begins with: twice "12 kg" is 24, and the days between two dates are 0. */
+
+/** `level`: in how many selects of others it stands. */
+type Token = { text: string; name: string | null; level: number }
+
+const skipped = /'[^']*'?|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g
+const tokenPattern = /"([^"]*)"?|`([^`]*)`?|\[([^\]]*)\]?|([\p{L}_][\p{L}\p{N}_$]*)|\d[\w.]*|->>?|\|\||\S/gu
+
+/** The words and signs of a statement, without what is quoted as a text; names in lower case, words of SQL without one. */
+const tokenize = (sql: string): Token[] => {
+  const levels = [0]
+  return [...sql.replace(skipped, (part) => (part.startsWith("'") ? "''" : ' ')).matchAll(tokenPattern)].map(
+    ([text, quoted, ticked, bracketed, bare], at, all) => {
+      const isSelect = /^(?:select|with)$/i.test(all[at + 1]?.[0] ?? '')
+      if (text === '(') levels.push((levels.at(-1) ?? 0) + (isSelect ? 1 : 0))
+      if (text === ')') levels.pop()
+      const name = (quoted ?? ticked ?? bracketed ?? bare)?.toLowerCase() ?? null
+      const isReserved = bare !== undefined && reservedWord.test(bare.toLowerCase())
+      return { text, name: isReserved ? null : name, level: levels.at(-1) ?? 0 }
+    },
+  )
+}
+
+const isWord = (token: Token | undefined, word: string): boolean => token?.text.toLowerCase() === word
+
+const operators: ReadonlySet<string | undefined> = new Set(['+', '-', '*', '/', '%'])
+const aggregates: ReadonlySet<string | null> = new Set(['sum', 'avg', 'total'])
+const words = new Set('cast real integer int numeric float true false'.split(' '))
+const numberTypes: ReadonlySet<string> = new Set(['integer', 'number', 'boolean', 'empty'])
+
+/**
+ * Whether a sum of a statement may get a text. Throws `RefusedStatementError` where a text is an operand of arithmetic, or all
+ * that is summed beside a window, where no function of ours can guard.
+ */
+export const maySumTexts = (sql: string, tables: readonly LoadedTable[]): boolean => {
+  const columns = tables.flatMap((table) => table.columns)
+  const select = (isNumber: boolean): Set<string> =>
+    new Set(
+      columns.filter(({ type }) => numberTypes.has(type) === isNumber).map(({ name }) => name.toLowerCase()),
+    )
+  const numbers = select(true)
+  const texts = select(false)
+  const tokens = tokenize(sql)
+  const aliases = findAliases(tokens)
+  const isText = (at: number): boolean => {
+    const { name = null, level = 0 } = tokens[at] ?? {}
+    if (name === null || !texts.has(name) || numbers.has(name)) return false
+    // what the statement names itself before, or within, may be a number
+    const alias = aliases.get(name)
+    return alias === undefined || (alias.at >= at && alias.level <= level)
+  }
+  for (const [at, { text }] of tokens.entries()) {
+    const before = tokens[at - 1]?.text === '.' ? at - 3 : at - 1
+    const after = tokens[at + 1]?.text
+    const isOperand = operators.has(tokens[before]?.text) || operators.has(after)
+    if (isOperand && after !== '(' && after !== '.' && isText(at))
+      throw new RefusedStatementError(
+        `${text} holds text, and SQLite would count only with the digits it begins with; convert it first: julianday(x) for dates, seconds(x) for times and durations, CAST(replace(x, …) AS REAL) for others`,
+      )
+  }
+  const sums = tokens.flatMap(({ text }, at) =>
+    text === '(' && aggregates.has(tokens[at - 1]?.name ?? null) ? [at] : [],
+  )
+  if (!tokens.some((one) => isWord(one, 'over')))
+    return sums.some((at) => listNames(tokens, at).some((name) => texts.has(name) || !numbers.has(name)))
+  const wrong = tokens[sums.map((at) => findOnlyColumn(tokens, at)).find(isText) ?? -1]
+  if (wrong !== undefined)
+    throw new RefusedStatementError(
+      `A sum over a window needs numbers, and "${wrong.name}" holds text; convert it first, as in SUM(CAST(${wrong.text} AS REAL)) OVER (…)`,
+    )
+  return false
+}
+
+/** The names that a statement gives: the first position and the innermost level of each. */
+const findAliases = (tokens: readonly Token[]): Map<string, { at: number; level: number }> => {
+  const aliases = new Map<string, { at: number; level: number }>()
+  let open = 0
+  const add = (from: number, to: number): void => {
+    for (let at = from; at < to; at++) {
+      const { name = null, level = 0 } = tokens[at] ?? {}
+      if (name === null) continue
+      const known = aliases.get(name)
+      aliases.set(name, { at: known?.at ?? at, level: Math.max(known?.level ?? 0, level) })
+    }
+  }
+  for (const [at, { text }] of tokens.entries()) {
+    const next = at + 1
+    if (text === ')' || text.toLowerCase() === 'as') add(next, next + 1)
+    // WITH k (x, y) AS (…
+    if (
+      text === ')' &&
+      isWord(tokens[next], 'as') &&
+      /^(?:\(|not|materialized)$/i.test(tokens[at + 2]?.text ?? '')
+    )
+      add(open, at)
+    if (text === '(' || text === ')') open = at
+  }
+  return aliases
+}
+
+/** Where the column is that is all of the parenthesis at a position: (x), (DISTINCT x), (t.x). */
+const findOnlyColumn = (tokens: readonly Token[], open: number): number => {
+  let at = open + (isWord(tokens[open + 1], 'distinct') ? 2 : 1)
+  if (tokens[at + 1]?.text === '.') at += 2
+  return tokens[at + 1]?.text === ')' ? at : -1
+}
+
+/** The names between the parenthesis at a position and its end, without functions, tables and words of SQL. */
+const listNames = (tokens: readonly Token[], from: number): string[] => {
+  const names: string[] = []
+  let depth = 0
+  for (let at = from; at < tokens.length; at++) {
+    const { text = '', name = null } = tokens[at] ?? {}
+    depth += text === '(' ? 1 : text === ')' ? -1 : 0
+    if (depth === 0) break
+    if (name !== null && !words.has(name) && !['(', '.'].includes(tokens[at + 1]?.text ?? ''))
+      names.push(name)
+  }
+  return names
+}
