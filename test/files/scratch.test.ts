@@ -66,7 +66,7 @@ test('loaded tables that are no longer queried are unloaded', async () => {
   const place = await cache.reserve('a')
   await writeFile(place.path, 'x')
   await cache.release(place)
-  await vi.waitFor(async () => expect(await readdir(join(temporary.path, 'tables'))).toEqual([]))
+  await expect.poll(() => readdir(join(temporary.path, 'tables'))).toEqual([])
 })
 
 test('loaded tables are bounded by their bytes; the least recently queried go first', async () => {
