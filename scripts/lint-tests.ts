@@ -4,7 +4,7 @@ import { type Node, parseSync } from 'oxc-parser'
 
 /**
  * `npm run check`: no verdict of a test depends on time or chance. In test/ it refuses comparisons of what a clock gave, also
- * by way of variables and functions, and draws that no seed repeats. Prints file:line and a remedy.
+ * by way of variables and functions, draws that no seed repeats, and short limits of tests and of what they wait for. Prints file:line and a remedy.
  */
 const clocks = /^(performance\.now|Date\.now|process\.(hrtime|hrtime\.bigint|cpuUsage|threadCpuUsage))$/
 const draws = /^(Math\.random|(crypto\.)?(randomInt|randomBytes|randomFillSync|getRandomValues))$/
@@ -13,6 +13,9 @@ const clockRemedy =
   'count facts (calls, rows, bytes) in place of time, wait for one with until(), or ask waitedFor() of test/support/clock.ts whether a least time has passed; measure time in bench/'
 const drawRemedy =
   'draw with fast-check or seededBytes() of test/support/random.ts; names and secrets are unique(prefix) or randomBytes(n) of at most 64'
+const limitRemedy =
+  'leave it to the limits of vitest.config.ts, which end only what hangs: a slow machine may need a minute for anything'
+const leastLimitMs = 90_000
 /** Each is a helper that is named for it. */
 const helpers = ['clock', 'jumping-clock', 'random', 'free-port'].map((name) => `test/support/${name}.ts`)
 
@@ -129,6 +132,17 @@ const isDraw = (node: Node): boolean => {
   return !(/randomBytes$/.test(nameOf(node.callee)) && size?.type === 'Literal' && Number(size.value) <= 64)
 }
 
+/** Also the default of `vi.waitFor`, which is one second. */
+const isShortLimit = (node: Node): boolean => {
+  const isShort = (one: Node | undefined): boolean =>
+    one?.type === 'Literal' && Number(one.value) < leastLimitMs
+  if (node.type === 'Property') return nameOf(node.key) === 'timeout' && isShort(node.value)
+  if (node.type !== 'CallExpression') return false
+  const name = nameOf(node.callee)
+  if (name === 'AbortSignal.timeout') return isShort(node.arguments[0])
+  return /^vi\.wait(For|Until)$/.test(name) && node.arguments[1]?.type !== 'ObjectExpression'
+}
+
 const problemsOf = (path: string, text: string, imported: readonly string[]): string[] => {
   const { program } = parseSync(path, text)
   let timed: Timed = imported
@@ -143,6 +157,7 @@ const problemsOf = (path: string, text: string, imported: readonly string[]): st
   visit(program, (node) => {
     const line = text.slice(0, node.start).split('\n').length
     if (isComparison(node, timed)) problems.push(`${path}:${line} compares what a clock gave: ${clockRemedy}`)
+    if (isShortLimit(node)) problems.push(`${path}:${line} has a short limit: ${limitRemedy}`)
     if (isDraw(node)) problems.push(`${path}:${line} draws without a seed: ${drawRemedy}`)
   })
   return problems
@@ -153,7 +168,20 @@ const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.ts') && !helpers.includes(path))
   .map((path) => ({ path, text: readFileSync(path, 'utf8') }))
 const isAbout = (text: string, ...more: readonly string[]): boolean =>
-  new RegExp(['Date\\.now', 'performance', 'hrtime', 'cpuUsage', 'random', ...more].join('|'), 'i').test(text)
+  new RegExp(
+    [
+      'Date\\.now',
+      'performance',
+      'hrtime',
+      'cpuUsage',
+      'random',
+      'timeout:',
+      'AbortSignal',
+      'vi\\.wait',
+      ...more,
+    ].join('|'),
+    'i',
+  ).test(text)
 // functions of helpers that give times, by their names
 const timers = files.flatMap(({ path, text }) => {
   if (!isAbout(text)) return []

@@ -7,7 +7,7 @@ test('replies in the language mean the same however they are split, in time that
   const lines = [`seed ${testSeed}`]
   const { failures } = await suite.run({
     ...{ seed: testSeed, scale: 0.002, say: (line) => void lines.push(line) },
-    signal: AbortSignal.timeout(50_000),
+    signal: AbortSignal.timeout(120_000),
   })
   expect(failures, lines.join('\n')).toEqual([])
 })

@@ -166,7 +166,7 @@ const requestsOf = async (state: RuntimeState): Promise<ModelRequest[]> => {
     workedMs: () => 0,
     stream: () => {},
   } as never
-  const signal = AbortSignal.timeout(20_000)
+  const signal = AbortSignal.timeout(120_000)
   for (const part of [understand, reflection, compaction, structured])
     await part.run(state as never, context, signal)
   const planner = {

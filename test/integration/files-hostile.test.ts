@@ -124,10 +124,9 @@ test('a process that the system kills for lack of memory is not an error of the 
     { kind: 'reader', name: 'query', input: { sql, tables: [], cached: null } },
     signal,
   )
-  const child = await vi.waitUntil(
-    async () => (await childrenHere()).find((pid) => !before.includes(pid)),
-    30_000,
-  )
+  const child = await vi.waitUntil(async () => (await childrenHere()).find((pid) => !before.includes(pid)), {
+    timeout: 90_000,
+  })
   globalThis.process.kill(child, 'SIGKILL')
   expect(await starved).toEqual({ ok: false, kind: 'starved' })
 })

@@ -164,7 +164,7 @@ describe('http_request', () => {
     const { effect_id } = await waitForOperator(runtime, run.id, shop)
     expect(api.received).toHaveLength(1)
     await runtime.admin.effects.resolve(effect_id, { took_place: true })
-    const ended = await runtime.of(shop).wait(run.id, AbortSignal.timeout(20_000))
+    const ended = await runtime.of(shop).wait(run.id, AbortSignal.timeout(120_000))
     expect(ended.status).toBe('completed')
     expect(resultOf(await runtime.stateOf(run.id, shop))?.text).toContain(
       'An operator confirmed that it took place',

@@ -105,8 +105,8 @@ describe('a side effect whose outcome is unknown', () => {
     })
     expect((await resolve({ took_place: false })).status).toBe(200)
     // the shop hangs up again: the operator is needed again, and says that it took place
-    await expect.poll(() => shop.orders - before, { timeout: 40_000 }).toBe(2)
-    await expect.poll(async () => (await resolve({ took_place: true })).status, { timeout: 40_000 }).toBe(200)
+    await expect.poll(() => shop.orders - before).toBe(2)
+    await expect.poll(async () => (await resolve({ took_place: true })).status).toBe(200)
     const ended = await runtime.of(business).wait(waiting.id, deadline())
     expect([ended.status, shop.orders - before, effect.sends]).toEqual(['completed', 2, 1])
     expect(await textOf(waiting.id)).toContain('An operator confirmed')
@@ -168,7 +168,7 @@ describe('a tool whose provider refuses', () => {
     expect(request.error).toBe('HTTP 400 card expired')
     expect(await runtime.of('default').run(id)).toMatchObject({ status: 'running', input_request: null })
     expect((await call('GET', `/v1/input-requests?run_id=${id}`)).body.data).toEqual([])
-    await expect.poll(() => received, { timeout: 20_000 }).toHaveLength(1)
+    await expect.poll(() => received).toHaveLength(1)
     expect(received[0]).toMatchObject({
       type: 'run.operator_required',
       data: { id, status: 'running', input_request: null, operator_request: request },

@@ -51,7 +51,7 @@ test.beforeAll(async ({ executor, server }) => {
   readRequest = async (id) => {
     try {
       const provider = await open(id)
-      await provider.lookup('key', AbortSignal.timeout(1000)).catch(() => {})
+      await provider.lookup('key', AbortSignal.timeout(120_000)).catch(() => {})
       return sent
     } catch (error) {
       return (error as { code: string }).code

@@ -59,7 +59,7 @@ describe('the actions of a session', () => {
     const streamed: unknown[] = []
     for await (const event of runtime
       .of('default')
-      .events({ run_id: actions[0]?.run_id ?? '' }, 0, AbortSignal.timeout(60_000)))
+      .events({ run_id: actions[0]?.run_id ?? '' }, 0, AbortSignal.timeout(120_000)))
       if (event.event === 'action') streamed.push(event.data)
     expect(streamed).toEqual(
       actions.filter(({ turn }) => turn === 1).map(({ model_calls: _, ...action }) => action),

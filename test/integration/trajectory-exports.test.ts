@@ -53,7 +53,7 @@ test('a run of several turns, with a file, a refused and a failed call, a large 
   expect(open.example.messages.at(-1)).toMatchObject({ role: 'tool', content: '[no result]' })
   expect(open.atif.steps.at(-1)).toMatchObject({ source: 'agent', observation: { results: [] } })
   await runtime.of('default').answer(asked.id, asked.input_request?.id ?? '', '2024')
-  const run = await runtime.of('default').wait(asked.id, AbortSignal.timeout(60_000))
+  const run = await runtime.of('default').wait(asked.id, AbortSignal.timeout(120_000))
   await database.query(
     `INSERT INTO usage_ledger (request_id, tenant, user_id, run_id, role, vendor_id, endpoint_id, model_id, model_name, upstream_name,
        status, prompt_tokens, completion_tokens, total_tokens, cached_tokens, reasoning_tokens, cost_micro, currency, ms, visit_id)

@@ -160,7 +160,7 @@ describe('a model that imitates a fence', () => {
     )
     const { text, tool_calls } = await models.call(
       { role: 'planner', messages: [] },
-      AbortSignal.timeout(5000),
+      AbortSignal.timeout(120_000),
     )
     expect(text).toBe(wanted)
     expect(JSON.parse(tool_calls[0]?.arguments ?? '')).toEqual({ answer: wanted })
@@ -181,7 +181,7 @@ describe('a model that imitates a fence', () => {
           },
         })
         const onText = (text: string, attempt: number): void => void (attempt === 2 && heard.push(text))
-        await models.call({ role: 'planner', messages: [], onText }, AbortSignal.timeout(5000))
+        await models.call({ role: 'planner', messages: [], onText }, AbortSignal.timeout(120_000))
         expect(heard.join('')).toBe(whole.startsWith('{') ? JSON.stringify({ answer: wanted }) : wanted)
       }
     },

@@ -53,7 +53,7 @@ export const startGate = async (): Promise<GateServer> => {
   // one that is gone before it has said what it wants has not knocked
   const server = createServer((request, response) => void take(request, response).catch(() => {}))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const until = async (isTrue: () => boolean, signal = AbortSignal.timeout(60_000)): Promise<void> => {
+  const until = async (isTrue: () => boolean, signal = AbortSignal.timeout(120_000)): Promise<void> => {
     while (!isTrue()) await once(news, 'change', { signal })
   }
   const held = (): string[] => [...waiting.values()].sort()

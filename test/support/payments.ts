@@ -100,12 +100,15 @@ export const addPayment = async (executor: Database, status: string, refunded = 
 
 /** Carries out the next order of a payment, or the next of a kind, in place of an executor; resolves with what it asked for. */
 export const carryOut = (executor: Database, id: string, kind: string | null = null): Promise<unknown> =>
-  vi.waitFor(async () => {
-    const { rows } = await executor.query<{ kind: string; request: object }>(
-      `UPDATE payment_orders SET done_at = clock_timestamp(), outcome = '{"status":"done","message":"It is done."}'
+  vi.waitFor(
+    async () => {
+      const { rows } = await executor.query<{ kind: string; request: object }>(
+        `UPDATE payment_orders SET done_at = clock_timestamp(), outcome = '{"status":"done","message":"It is done."}'
        WHERE payment_id = $1 AND kind = COALESCE($2, kind) AND done_at IS NULL RETURNING kind, request`,
-      [id, kind],
-    )
-    expect(rows).toHaveLength(1)
-    return rows[0]
-  })
+        [id, kind],
+      )
+      expect(rows).toHaveLength(1)
+      return rows[0]
+    },
+    { timeout: 90_000 },
+  )

@@ -42,8 +42,14 @@ const resultOf = (module: TestModule): FileResult => {
   }
 }
 
-/** Of the causes too: what waits for a fact wraps the error of its last look. */
-const textOf = (error: SerializedError): string =>
-  [error.stack || `${error.name}: ${error.message}`, error.cause && textOf(error.cause as SerializedError)]
+/**
+ * Of the causes too: what waits for a fact wraps the error of its last look. The stack of a test that reached its limit does
+ * not begin with the message.
+ */
+const textOf = ({ name, message, stack = '', cause }: SerializedError): string =>
+  [
+    stack.includes(message) ? stack : `${name}: ${message}\n${stack}`,
+    cause && textOf(cause as SerializedError),
+  ]
     .filter(Boolean)
     .join('\ncaused by ')

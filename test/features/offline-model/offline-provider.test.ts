@@ -12,7 +12,7 @@ import * as entries from '../../support/registry-view.ts'
 const parts = [part(titles.request, ownText`What is 2 + 3?`, 'user')]
 const messages = [{ role: 'user' as const, content: promptText(parts) }]
 const tools = [{ name: 'calculate', description: 'Computes', parameters: { type: 'object' } }]
-const signal = AbortSignal.timeout(20_000)
+const signal = AbortSignal.timeout(120_000)
 
 /** The provider as a process without settings of a server has it. */
 const offlineBefore = (others: Provider): Provider =>

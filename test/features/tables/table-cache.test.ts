@@ -1,6 +1,6 @@
 import { readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { createTableCache } from '../../../src/features/tables/query-tables.ts'
 import { openFolder } from '../../support/file-samples.ts'
 
@@ -10,7 +10,7 @@ test('loaded tables that are no longer queried are unloaded', async () => {
   const place = await cache.reserve('a')
   await writeFile(place.path, 'x')
   await cache.release(place)
-  await vi.waitFor(async () => expect(await readdir(join(temporary.path, 'tables'))).toEqual([]))
+  await expect.poll(() => readdir(join(temporary.path, 'tables'))).toEqual([])
 })
 
 test('loaded tables are bounded by their bytes; the least recently queried go first', async () => {

@@ -6,7 +6,7 @@ import { openTestModels } from '../../support/models.ts'
 const parts = [part(titles.request, ownText`What is 2 + 3?`, 'user')]
 const messages = [{ role: 'user' as const, content: promptText(parts) }]
 const tools = [{ name: 'calculate', description: 'Computes', parameters: { type: 'object' } }]
-const signal = AbortSignal.timeout(20_000)
+const signal = AbortSignal.timeout(120_000)
 
 test('a vendor gets the text of the parts and not the parts', async () => {
   const bodies: string[] = []

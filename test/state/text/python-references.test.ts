@@ -11,13 +11,13 @@ const resolve = (code: string, ...texts: string[]): string =>
   resolvePython(code, texts.length, (step) => texts[step] ?? '')
 
 describe.skipIf(!hasPython())('beside the real Python', () => {
-  test('the literals of 5,000 random programs are where Python finds them', () => {
-    const programs = samplePrograms(5000, 18).map(({ code }) => code)
+  test('the literals of 2,000 random programs are where Python finds them', () => {
+    const programs = samplePrograms(2000, 18).map(({ code }) => code)
     const found = askPython(programs.map((scan) => ({ scan }))) as { valid: boolean; strings: string[] }[]
     const valid = programs.flatMap((code, at) =>
       found[at]?.valid ? [{ code, strings: found[at].strings }] : [],
     )
-    expect(valid.length).toBeGreaterThan(1500)
+    expect(valid.length).toBeGreaterThan(600)
     for (const { code, strings } of valid) {
       const { literals, isComplete } = scanPython(code)
       const bodies = literals
@@ -30,10 +30,8 @@ describe.skipIf(!hasPython())('beside the real Python', () => {
     }
   })
 
-  test('5,000 random programs with hostile results are the planned ones, with the results as text', {
-    timeout: 15000,
-  }, () => {
-    const cases = samplePrograms(5000, 81)
+  test('2,000 random programs with hostile results are the planned ones, with the results as text', () => {
+    const cases = samplePrograms(2000, 81)
       .filter(({ code }) => !findUnfitReference(code))
       .map((one) => {
         const texts = one.texts.map((text) => text.toWellFormed())
@@ -49,7 +47,7 @@ describe.skipIf(!hasPython())('beside the real Python', () => {
     expect(wrong).toEqual([])
     const resolved = cases.filter((one, at) => verdicts[at] === 'ok' && one.code !== one.resolved)
     const counts = [resolved.length, resolved.filter(({ results }) => results).length]
-    expect([counts, counts.every((count) => count > 200)]).toEqual([counts, true])
+    expect([counts, counts.every((count) => count > 80)]).toEqual([counts, true])
   })
 })
 
