@@ -18,7 +18,7 @@ import { createOpenAIProvider } from '../models/providers/openai/openai-provider
 import { openHttpProvider } from '../models/providers/template/template-provider.ts'
 import { openRegistry } from '../models/registry/live-registry.ts'
 import { createRegistryAdmin } from '../models/registry/registry-admin.ts'
-import { createModelChooser } from '../models/routing/model-chooser.ts'
+import { createModelChooser } from '../models/routing/choose-model-and-key.ts'
 import type { FormatView } from '../models/schemas/response-format.ts'
 import { createJsonParser } from '../models/transport/json-parser.ts'
 import { memoizeByObject } from '../state/memoize.ts'

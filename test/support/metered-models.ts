@@ -6,7 +6,7 @@ import { createModelHealth } from '../../src/models/health/model-health.ts'
 import type { ModelEntry, Settlement } from '../../src/models/ports/model-ports.ts'
 import { createOpenAIProvider } from '../../src/models/providers/openai/openai-provider.ts'
 import { openHttpProvider } from '../../src/models/providers/template/template-provider.ts'
-import { createModelChooser } from '../../src/models/routing/model-chooser.ts'
+import { createModelChooser } from '../../src/models/routing/choose-model-and-key.ts'
 import { createCountingClock, patient, quickRetry } from './models.ts'
 import { caller, endpoint, model, vendor, view } from './registry-view.ts'
 

@@ -17,7 +17,7 @@ import {
   type ModelEntry,
   toPlainUsage,
 } from '../ports/model-ports.ts'
-import { canCallCategory, type ModelChooser } from '../routing/model-chooser.ts'
+import { canCallCategory, type ModelChooser } from '../routing/choose-model-and-key.ts'
 import type { Transport } from '../transport/http-exchange.ts'
 import { downloadMedia } from '../transport/media-download.ts'
 import { createCallError } from './call-errors.ts'

@@ -5,7 +5,7 @@ import type { Models } from '../../state/ports/models.ts'
 import { cutText } from '../../state/text/cut-text.ts'
 import type { ModelGateway } from '../ports/call-ports.ts'
 import { type ModelCaller, type Registry, toPlainUsage } from '../ports/model-ports.ts'
-import { canCallCategory, type ModelChooser } from '../routing/model-chooser.ts'
+import { canCallCategory, type ModelChooser } from '../routing/choose-model-and-key.ts'
 import { emptyCanonicalRequest } from './models-port.ts'
 
 type RerankServices = {
