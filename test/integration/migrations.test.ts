@@ -115,6 +115,16 @@ describe('migrations', () => {
       await expect(apply(create + close)).rejects.toMatchObject({
         message: 'notes.sql leaves the table "notes" without grant',
       })
+      const served =
+        'GRANT INSERT, UPDATE (tenant) ON notes TO mason_admin; GRANT SELECT ON notes TO mason_business;'
+      await expect(apply(create + close + served)).rejects.toMatchObject({
+        message:
+          'notes.sql leaves the table "notes" without GRANT INSERT TO mason_worker and GRANT SELECT TO mason_api, which the embedded database uses in place of mason_admin and mason_business',
+      })
+      await expect(apply(create.replace('text', 'txt'))).rejects.toMatchObject({
+        code: 'invalid_settings',
+        message: 'notes.sql failed: type "txt" does not exist',
+      })
       const grant = 'GRANT SELECT ON notes TO mason_worker, mason_api;'
       for (const roles of ['mason_api', 'PUBLIC'])
         await expect(

@@ -1,4 +1,4 @@
-import { MasonError } from '../../state/errors.ts'
+import { toSettingsError } from '../../state/errors.ts'
 import { noTracer } from '../../state/ports/tracer.ts'
 import { listOptionalPackages, readMasonVersion } from '../lib/package-path.ts'
 import { settlesWithin } from '../lib/timeouts.ts'
@@ -35,12 +35,9 @@ export const openTelemetry = async ({ endpoint, ...rest }: TelemetryOptions) => 
 const throwMissingPackages = (error: unknown): never => {
   const { code, message } = error as NodeJS.ErrnoException
   if (code !== 'ERR_MODULE_NOT_FOUND' || !message.includes('@opentelemetry/')) throw error
-  throw new MasonError(
-    'invalid_settings',
+  throw toSettingsError(
     'OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed',
-    {
-      remedy: `remove the setting, or run npm install ${listOptionalPackages().join(' ')}`,
-      cause: error,
-    },
+    `remove the setting, or run npm install ${listOptionalPackages().join(' ')}`,
+    error,
   )
 }
