@@ -166,8 +166,9 @@ const toMigrationError = async (target: MigrationTarget, migration: Migration, c
       `${enableVectorRemedy}; then try again`,
       cause,
     )
-  if (!/^(?:2|42)/.test(String(code))) return cause
-  const remedy = 'correct the file, or the rights of the login; nothing of the file was applied'
+  // a login that may not create is another case, which the caller explains
+  if (code === insufficientPrivilege || !/^(?:2|42)/.test(String(code))) return cause
+  const remedy = 'correct the file; nothing of it was applied'
   return toSettingsError(`${describePath(migration)} failed: ${message}`, remedy, cause)
 }
 
