@@ -136,10 +136,17 @@ type Figure = readonly [
   remedy?: string,
 ]
 
+const raise = 'delete as many, or for a new feature raise the limit in scripts/figures.ts by its lines'
+
 const figures: readonly Figure[] = [
   ['files in src', () => sources.length],
-  ['lines in src without comments and blanks', () => sum(sources.map(countCode)), 71_898],
-  ['lines in the core without comments and blanks', () => sum(sources.filter(isCore).map(countCode)), 32_000],
+  ['lines in src without comments and blanks', () => sum(sources.map(countCode)), 71_898, raise],
+  [
+    'lines in the core without comments and blanks',
+    () => sum(sources.filter(isCore).map(countCode)),
+    32_000,
+    raise,
+  ],
   ['lines in src/infra without comments and blanks', () => sum(under('infra/').map(countCode))],
   ['lines in src/features/offline-model', () => sum(under('features/offline-model/').map(countLines))],
   ['files with sample data in src', findSamples, 0, 'move the samples to the fixtures of tests'],

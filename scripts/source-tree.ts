@@ -164,6 +164,23 @@ export const findLiteralSpreads = (sources: readonly Pick<Source, 'path' | 'text
 export const listCreatedTables = (schema: string): string[] =>
   [...schema.matchAll(/^CREATE TABLE ([a-z_0-9]+) /gm)].map(([, table = '']) => table)
 
+/** Who does the work of a role in the embedded database, and where API and workers share a login. */
+const deputies = { mason_admin: 'mason_worker', mason_business: 'mason_api' }
+
+/** The grants on a table that a role has and its deputy has not. A grant on columns is covered by one on the table. */
+const listMissingGrants = (schema: string, table: string): string[] => {
+  const listOf = (role: string): string[] =>
+    [...schema.matchAll(new RegExp(`^GRANT (.*) ON TABLE ${table} TO ${role};`, 'gm'))].flatMap(
+      ([, privileges = '']) => privileges.split(/, (?![^(]*\))/),
+    )
+  return Object.entries(deputies).flatMap(([role, deputy]) => {
+    const granted = listOf(deputy)
+    return listOf(role)
+      .filter((one) => !granted.includes(one) && !granted.includes(one.split(' ', 1)[0] ?? ''))
+      .map((one) => `GRANT ${one} TO ${deputy}, as ${role} has`)
+  })
+}
+
 /** A table that the roles of the processes cannot use, or can use across businesses, by `migrations/schema.sql`. */
 export const listOpenTables = (schema: string): string[] =>
   listCreatedTables(schema).flatMap((table) => {
@@ -173,6 +190,7 @@ export const listOpenTables = (schema: string): string[] =>
       !has(`ALTER TABLE ${table} FORCE ROW LEVEL SECURITY;`) && 'FORCE ROW LEVEL SECURITY',
       !has(`CREATE POLICY \\w+ ON ${table} `) && 'policy',
       !has(`GRANT [^;]* ON TABLE ${table} TO `) && 'grant',
+      ...listMissingGrants(schema, table),
     ].filter((one) => one !== false)
     return missing.length === 0
       ? []

@@ -1,6 +1,6 @@
 import type { HealthLookup, HealthStatus } from '../../src/models/ports/call-ports.ts'
 import type { ModelCaller, RegistryView, RouteEntry } from '../../src/models/ports/model-ports.ts'
-import { createModelChooser } from '../../src/models/routing/model-chooser.ts'
+import { createModelChooser } from '../../src/models/routing/choose-model-and-key.ts'
 import { key, model, route, vendor, view } from '../../test/support/registry-view.ts'
 import type { Case, Variant } from '../case.ts'
 import { latencies } from '../support/statistics.ts'

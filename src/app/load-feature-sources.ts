@@ -4,7 +4,7 @@ import { isOfPackage, listCodeFiles, loadInTime, type PartSource } from '../grap
 import type { Migration } from '../infra/database/migration.ts'
 import { readMigrations } from '../infra/database/migrations.ts'
 import { openSourceLoader } from '../project/source-loader.ts'
-import { MasonError } from '../state/errors.ts'
+import { toSettingsError } from '../state/errors.ts'
 import { featureSources } from './features.generated.ts'
 
 /** The features of this build and those of these folders of a product. Throws `invalid_settings` that names the files at odds. */
@@ -33,9 +33,6 @@ export const readFeatureMigrations = async (sources: readonly FeatureSource[]): 
   )
 }
 
-const refuse = (message: string, remedy: string): MasonError =>
-  new MasonError('invalid_settings', message, { remedy })
-
 /** What only features of this repository define: the settings, the roles of processes and the file process are its own. */
 const coreKinds: readonly unknown[] = ['process', 'keys', 'reader']
 
@@ -47,12 +44,12 @@ const loadSource = async (root: string, load: PartSource['load']): Promise<Featu
   const code = (await listCodeFiles(root)).sort()
   const [feature, another] = code.filter((file) => isFeatureFile(basename(file)))
   if (feature === undefined)
-    throw refuse(
+    throw toSettingsError(
       `${root} has no feature.${isOfPackage(root) ? 'js' : 'ts'}`,
       'add it: export default defineFeature({ id, tables: [] }), or remove the folder from features',
     )
   if (another !== undefined)
-    throw refuse(
+    throw toSettingsError(
       `${join(root, feature)} and ${join(root, another)} are two features of one folder`,
       'move one to a folder beside it',
     )
@@ -64,7 +61,7 @@ const loadSource = async (root: string, load: PartSource['load']): Promise<Featu
     const kind = readFileKind(folder, file)
     if (kind === null) continue
     if (coreKinds.includes(kind))
-      throw refuse(
+      throw toSettingsError(
         `${path} is a ${kind} file, which only a feature of Mason's own repository has`,
         'remove it',
       )

@@ -76,6 +76,8 @@ export const defineResource = <
   add(app, { database, ...needed }, server) {
     const { operations, actions } = resource
     const own = needed as unknown as Needed<Given>
+    if (resource.input.shape.business_id && !resource.fixed)
+      throw new Error('its body has business_id, which ofBusiness stores: write ...ofBusiness')
     const store = createResourceStore<Row, z.output<Input>, Changed, z.output<View>>(
       { database: database as Database },
       { name: toResourceName(resource.one), ...resource },

@@ -6,7 +6,7 @@ import type { ServiceFactories } from '../engine/runs/run-services.ts'
 import { describeLoadError, type PartFile } from '../graph/load.ts'
 import { repeatWork } from '../infra/lib/repeat-work.ts'
 import type { App, RouteServer } from '../routes/route.ts'
-import { MasonError } from '../state/errors.ts'
+import { toSettingsError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { FeatureServices } from '../state/ports/services.ts'
@@ -26,26 +26,25 @@ type OfKind<Name extends Kind> = Extract<Definition, { kind: Name }>
 /** One definition with the file that has it. */
 type Loaded<Name extends Kind> = { file: string; source: FeatureSource; definition: OfKind<Name> }
 
-const kinds: readonly Kind[] = [
-  'feature',
-  'tool',
-  'node',
-  'reader',
-  'run-service',
-  'service',
-  'routes',
-  'resource',
-  'loop',
-  'metrics',
-  'retention',
-  'command',
-  'process',
-  'doctor',
-  'keys',
-]
-
-const refuse = (message: string, remedy: string, cause?: unknown): MasonError =>
-  new MasonError('invalid_settings', message, { remedy, cause })
+/** What each kind of file must have: files of a product run as they are, and no compiler has looked at them. */
+const members: Readonly<Record<Kind, readonly string[]>> = {
+  feature: ['id', 'tables'],
+  tool: [],
+  node: [],
+  reader: [],
+  'run-service': ['name', 'needs', 'open'],
+  service: ['provides', 'needs', 'start'],
+  routes: ['needs', 'add'],
+  resource: [],
+  loop: ['name', 'everyMs', 'needs', 'run'],
+  metrics: ['name', 'help', 'label', 'needs', 'read'],
+  retention: [],
+  command: ['name', 'description', 'add'],
+  process: ['name', 'role', 'open'],
+  doctor: ['name', 'settings', 'check'],
+  keys: [],
+}
+const kinds = Object.keys(members) as Kind[]
 
 /** Whether it is the `feature.ts` of its folder; `.js` once built. */
 export const isFeatureFile = (file: string): boolean => /^feature\.m?[jt]s$/.test(file)
@@ -56,13 +55,14 @@ export const readFileKind = (folder: string, file: string): Kind | null => {
   if (suffix === null || suffix === 'ref' || suffix === 'test') return null
   const kind = kinds.find((one) => one === suffix)
   if (kind !== undefined) return kind
-  throw refuse(
+  throw toSettingsError(
     `${folder}/${file} has the unknown suffix .${suffix}.ts`,
-    `use one of ${kinds
-      .slice(1)
-      .map((one) => `.${one}.ts`)
-      .join(', ')} and .ref.ts, or no second dot in the name`,
+    `use one of .${kinds.slice(1).join('.ts, .')}.ts and .ref.ts, or no second dot in the name`,
   )
+}
+
+const refuseFile = (file: string) => (error: unknown) => {
+  throw toSettingsError(`${file} ${describeLoadError(error)}`, 'correct the file', error)
 }
 
 /** Loads the files of one kind of all features, sorted by folder and name. */
@@ -78,13 +78,24 @@ export const loadKind = async <Name extends Kind>(
   files.sort((a, b) => (a.file < b.file ? -1 : 1))
   return Promise.all(
     files.map(async ({ file, source, load }) => {
-      const { default: definition } = await load().catch((error: unknown) => {
-        throw refuse(`${file} ${describeLoadError(error)}`, 'correct the file', error)
-      })
-      if ((definition as Partial<Definition> | undefined)?.kind !== kind)
-        throw refuse(
+      const { default: definition } = await load().catch(refuseFile(file))
+      const define = `define${kind.replaceAll(/(?:^|-)(.)/g, (_, letter) => letter.toUpperCase())}`
+      const { kind: defined, ...given } = (definition ?? {}) as Record<string, unknown>
+      if (defined !== kind)
+        throw toSettingsError(
           `${file} has no ${kind} as its default export`,
-          `write: export default define${kind.replaceAll(/(?:^|-)(.)/g, (_, letter) => letter.toUpperCase())}({ … })`,
+          `write: export default ${define}({ … })`,
+        )
+      const missing = members[kind].find((member) => given[member] === undefined)
+      if (missing !== undefined)
+        throw toSettingsError(`${file} has no "${missing}"`, `add it: ${define}({ ${missing}: … })`)
+      const wrong = Object.entries((Array.isArray(given.needs) ? null : given.needs) ?? {}).find(
+        ([, ref]) => typeof (ref as Ref<unknown> | undefined)?.id !== 'string',
+      )
+      if (wrong)
+        throw toSettingsError(
+          `${file} has "${wrong[0]}" in its needs, which is not a handle`,
+          'import the handle by the name under which its *.ref.ts, or mason-runtime/features, exports it',
         )
       return { file, source, definition: definition as OfKind<Name> }
     }),
@@ -121,16 +132,19 @@ export const loadFeatures = async (sources: readonly FeatureSource[]): Promise<L
   const features = await loadKind(sources, 'feature')
   const without = sources.find(({ files }) => !Object.keys(files).some(isFeatureFile))
   if (without)
-    throw refuse(
+    throw toSettingsError(
       `${without.folder} has no feature.ts`,
       'add it: export default defineFeature({ id, tables: [] }), or remove the folder',
     )
   for (const { file, definition } of features) {
     if (!/^[a-z][a-z0-9-]*$/.test(definition.id))
-      throw refuse(`${file} has the id "${definition.id}"`, 'use lower-case letters, digits and dashes')
+      throw toSettingsError(
+        `${file} has the id "${definition.id}"`,
+        'use lower-case letters, digits and dashes',
+      )
     const other = features.find((one) => one.file !== file && one.definition.id === definition.id)
     if (other)
-      throw refuse(
+      throw toSettingsError(
         `${file} and ${other.file} both define the feature "${definition.id}"`,
         'give one of them another id, or remove it',
       )
@@ -142,9 +156,9 @@ export const loadFeatures = async (sources: readonly FeatureSource[]): Promise<L
 type Reader = (id: string) => unknown
 
 const throwMissing = (file: string, id: string): never => {
-  throw refuse(
+  throw toSettingsError(
     `${file} needs "${id}", which no feature provides`,
-    `add the feature "${id.split('.', 1)[0]}", or remove ${file}`,
+    `write a *.service.ts that provides it, add the feature "${id.split('.', 1)[0]}", or remove ${file}`,
   )
 }
 
@@ -173,7 +187,7 @@ const startServices = (
     const { id } = service.definition.provides
     const other = byId.get(id)?.file ?? (values.has(id) ? 'the core' : null)
     if (other !== null)
-      throw refuse(
+      throw toSettingsError(
         `${service.file} and ${other} both provide "${id}"`,
         'give one of them another handle, or remove it',
       )
@@ -185,7 +199,7 @@ const startServices = (
     if (values.has(id) || !service) return
     const { file, definition } = service
     if (users.includes(file))
-      throw refuse(
+      throw toSettingsError(
         `services need each other in a circle: ${[...users.slice(users.indexOf(file)), file].join(' -> ')}`,
         'move what both need to a service of its own',
       )
@@ -208,7 +222,7 @@ const loadRunServices = async (
     const { name, needs, open } = definition
     const other = files.get(name)
     if (other !== undefined)
-      throw refuse(
+      throw toSettingsError(
         `${file} and ${other} both define the service of runs "${name}"`,
         'give one of them another name, or remove it',
       )
@@ -327,6 +341,8 @@ export const addFeatureRoutes = async (
   server: RouteServer,
   read: Reader,
 ): Promise<void> => {
-  for (const { file, definition } of await loadRoutes(sources))
-    definition.add(app, resolveNeeds(file, definition.needs, read), server)
+  for (const { file, definition } of await loadRoutes(sources)) {
+    const needed = resolveNeeds(file, definition.needs, read)
+    await (async () => definition.add(app, needed, server))().catch(refuseFile(file))
+  }
 }

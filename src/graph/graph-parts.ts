@@ -159,7 +159,7 @@ export const findNeedErrors = ({ nodes, tools }: GraphParts, serviceNames: reado
       .filter((service: string) => !serviceNames.includes(service))
       .map(
         (service: string) =>
-          `${kind} "${name}" needs the service "${service}", which is not there; remove it from its needs, or add it ` +
-          `to the services of src/app/run-services.ts (${serviceNames.join(', ')})`,
+          `${kind} "${name}" needs the service "${service}", which is not there; remove it from its needs, name one that is ` +
+          `there (${serviceNames.join(', ')}), or define it in a *.run-service.ts`,
       ),
   )

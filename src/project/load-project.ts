@@ -10,7 +10,7 @@ import {
   type PartSource,
 } from '../graph/load.ts'
 import { type Environment, readEnvironment } from '../infra/config/config.ts'
-import { MasonError } from '../state/errors.ts'
+import { toSettingsError } from '../state/errors.ts'
 import type { OpenServices } from './own-services.ts'
 import { projectConfigSchema } from './project-config.ts'
 import { openSourceLoader } from './source-loader.ts'
@@ -57,13 +57,10 @@ export const loadProject = async (
   const [file] = found
   if (file === undefined) return { file: null, environment }
   if (found.length > 1)
-    throw createConfigError(
-      `${folder} has ${found.map((path) => basename(path)).join(' and ')}`,
-      'remove one',
-    )
+    throw toSettingsError(`${folder} has ${found.map((path) => basename(path)).join(' and ')}`, 'remove one')
   const parsed = projectConfigSchema.safeParse(await importConfig(file))
   if (!parsed.success)
-    throw createConfigError(`${file} is invalid:\n${z.prettifyError(parsed.error)}`, 'correct what is named')
+    throw toSettingsError(`${file} is invalid:\n${z.prettifyError(parsed.error)}`, 'correct what is named')
   const { tools, nodes, features, setup, settings } = parsed.data
   const joinFolders = (folders: readonly string[], setting: string | undefined): string =>
     [...folders, ...(setting?.split(',').filter((entry) => entry.trim() !== '') ?? [])].join(',')
@@ -100,23 +97,20 @@ export const loadOwnParts = async (
   return await loadParts([...others, ...own], ofFeatures)
 }
 
-const createConfigError = (message: string, remedy: string, cause?: unknown): MasonError =>
-  new MasonError('invalid_settings', message, { remedy, cause })
-
 const importConfig = async (file: string): Promise<unknown> => {
   using loader = await openSourceLoader(dirname(file))
   let config: unknown
   try {
     config = (await loadInTime(file, loader.load)).default
   } catch (error) {
-    throw createConfigError(
+    throw toSettingsError(
       `${file}: ${describeLoadError(error)}`,
       'correct it, or move it away to start without it',
       error,
     )
   }
   if (config !== undefined) return config
-  throw createConfigError(`${file} has no default export`, 'write: export default defineConfig({ … })')
+  throw toSettingsError(`${file} has no default export`, 'write: export default defineConfig({ … })')
 }
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
@@ -132,9 +126,9 @@ const findFolder = (file: string, field: string, entry: string): string => {
     }
   const found = places.find(isFolder)
   if (found?.includes(','))
-    throw createConfigError(`${file}: ${field}: the path ${found} has a comma`, 'rename the folder')
+    throw toSettingsError(`${file}: ${field}: the path ${found} has a comma`, 'rename the folder')
   if (found !== undefined) return found
-  throw createConfigError(
+  throw toSettingsError(
     `${file}: ${field} is "${entry}": there is no such folder${/^[./]/.test(entry) ? '' : ' or package'}`,
     `create ${places[0]}, or correct the entry`,
   )
@@ -149,7 +143,7 @@ const findFolders = (file: string, field: string, entry: string): string[] => {
     .map((name) => join(parent, name))
     .filter(isFolder)
   if (found.length > 0) return found.sort()
-  throw createConfigError(
+  throw toSettingsError(
     `${file}: ${field} is "${entry}": ${parent} has no folder`,
     'create one with a feature.ts, or remove the entry',
   )

@@ -1,5 +1,5 @@
 import { describeError } from '../graph/load.ts'
-import { MasonError } from '../state/errors.ts'
+import { toSettingsError } from '../state/errors.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { OwnServices } from './project-config.ts'
 
@@ -17,21 +17,19 @@ export const openOwnServices = async (
   const { services = {}, close }: Partial<OwnServices> = await Promise.resolve()
     .then(async () => (await setup({ log })) ?? {})
     .catch((error: unknown) => {
-      throw new MasonError('invalid_settings', `setup of mason.config failed: ${describeError(error)}`, {
-        remedy: 'correct what is named, or what it connects to',
-        cause: error,
-      })
+      throw toSettingsError(
+        `setup of mason.config failed: ${describeError(error)}`,
+        'correct what is named, or what it connects to',
+        error,
+      )
     })
   const names = Object.keys(services)
   const taken = names.find((name) => builtIn.includes(name))
   if (taken !== undefined) {
     await close?.()
-    throw new MasonError(
-      'invalid_settings',
+    throw toSettingsError(
       `setup of mason.config returns the service "${taken}", which Mason has`,
-      {
-        remedy: 'give it another name',
-      },
+      'give it another name',
     )
   }
   return {

@@ -88,6 +88,10 @@ export class MasonError extends Error {
   }
 }
 
+/** `invalid_settings`: what is wrong with a setting, or a file of the product, and what to do. */
+export const toSettingsError = (message: string, remedy: string, cause?: unknown): MasonError =>
+  new MasonError('invalid_settings', message, { remedy, cause })
+
 /**
  * Thrown by the `send` of a side effect where nothing happened: the provider refused, or nothing was sent. The call gets the
  * message as its error, and the model goes on. Any other error says that it is not known whether the provider acted.

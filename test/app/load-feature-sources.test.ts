@@ -103,7 +103,7 @@ describe('the features of a product', () => {
         /20990101_01_a\.sql has the statement (COMMIT|START +TRANSACTION|END) -> remove it: a migration is one transaction/,
       )
     expect(await findError(withMigration('DO $$ BEGIN DROP TABLE runs; END $$', 'a'))).toContain(
-      'has the statement DO -> write what it does as statements of their own',
+      'has the statement DO -> remove it: a migration is one transaction of plain statements',
     )
     const unnamed = { 'features/a/feature.ts': feature('a'), 'features/a/migrations/1.sql': '' }
     expect(await findError(unnamed)).toMatch(/1\.sql is not named as a migration -> name it <date>_<number>/)

@@ -1,7 +1,10 @@
 import { access } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { z } from 'zod'
 import { loadAllParts } from '../../src/app/load-all-parts.ts'
+import { databaseRef } from '../../src/features/core.ref.ts'
+import { defineResource } from '../../src/features/define-resource.ts'
 import {
   type Definition,
   defineFeature,
@@ -271,7 +274,7 @@ describe('an error of features names both sides and the remedy', () => {
     await expect(open(folder('a', { 'a.service.ts': needing(aRef, bRef) }))).rejects.toEqual(
       refuses(
         'features/a/a.service.ts needs "b.text", which no feature provides',
-        'add the feature "b", or remove features/a/a.service.ts',
+        'write a *.service.ts that provides it, add the feature "b", or remove features/a/a.service.ts',
       ),
     )
     const features = await open(
@@ -302,6 +305,51 @@ describe('an error of features names both sides and the remedy', () => {
     )
     await expect(open(folder('c', { 'c.service.ts': needing(greetingRef, aRef) }))).rejects.toThrow(
       'features/c/c.service.ts and the core both provide "core.greeting"',
+    )
+  })
+
+  test('where a file has not what its kind needs, or needs what is not a handle', async () => {
+    const { tables: _, ...feature } = defineFeature({ id: 'a', tables: [] })
+    await expect(open(folder('a', {}, feature as Definition))).rejects.toEqual(
+      refuses('features/a/feature.ts has no "tables"', 'add it: defineFeature({ tables: … })'),
+    )
+    const needs = { text: undefined as never }
+    const service = defineService({ provides: aRef, needs, start: () => '' })
+    await expect(open(folder('a', { 'a.service.ts': service }))).rejects.toEqual(
+      refuses(
+        'features/a/a.service.ts has "text" in its needs, which is not a handle',
+        'import the handle by the name under which its *.ref.ts, or mason-runtime/features, exports it',
+      ),
+    )
+  })
+
+  test('where routes cannot be added', async () => {
+    const add = (): never => {
+      throw new Error("Method 'GET' already declared for route '/admin/v1/users'")
+    }
+    const features = await open(folder('a', { 'a.routes.ts': defineRoutes({ needs: {}, add }) }))
+    await expect(features.addRoutes({} as never, {} as never)).rejects.toThrow(
+      "features/a/a.routes.ts cannot be loaded: Method 'GET' already declared for route '/admin/v1/users'",
+    )
+  })
+
+  test('where a resource of a business does not say how it stores the business', async () => {
+    const input = z.strictObject({ business_id: z.string() })
+    const resource = defineResource({
+      path: '/admin/v1/notes',
+      one: 'a note',
+      many: 'notes',
+      ids: ['Note', 'Notes'],
+      input,
+      change: input,
+      view: input,
+      table: 'notes',
+      idColumn: 'note_id',
+    })
+    const core = [provide(databaseRef, {} as never)]
+    const features = await openFeatures([folder('a', { 'notes.resource.ts': resource })], core)
+    await expect(features.addRoutes({} as never, {} as never)).rejects.toThrow(
+      'features/a/notes.resource.ts cannot be loaded: its body has business_id, which ofBusiness stores: write ...ofBusiness',
     )
   })
 

@@ -29,7 +29,7 @@ describe('services', () => {
           errors: [
             expect.stringMatching(/^node "end" needs the service "clocks", which is not there; remove it/),
             expect.stringMatching(
-              /^tool "count" needs the service "sandbox".+ add it .+ \(models, clock, log, /,
+              /^tool "count" needs the service "sandbox".+ name one that is there \(models, clock, log, .+ \*\.run-service\.ts$/,
             ),
           ],
         },

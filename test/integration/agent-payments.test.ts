@@ -1,8 +1,8 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
-import type { ConsentRequest } from '../../src/features/payments/consent/content.ts'
 import { ap2Keys, ap2Texts } from '../../src/features/ap2-wire.ts'
+import type { ConsentRequest } from '../../src/features/payments/consent/content.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import type { Answer } from '../support/agent-servers.ts'
 import { type Shop, startShop } from '../support/agent-shops.ts'

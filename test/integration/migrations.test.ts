@@ -115,6 +115,16 @@ describe('migrations', () => {
       await expect(apply(create + close)).rejects.toMatchObject({
         message: 'notes.sql leaves the table "notes" without grant',
       })
+      const served =
+        'GRANT INSERT, UPDATE (tenant) ON notes TO mason_admin; GRANT SELECT ON notes TO mason_business;'
+      await expect(apply(create + close + served)).rejects.toMatchObject({
+        message:
+          'notes.sql leaves the table "notes" without GRANT INSERT TO mason_worker and GRANT SELECT TO mason_api, which the embedded database uses in place of mason_admin and mason_business',
+      })
+      await expect(apply(create.replace('text', 'txt'))).rejects.toMatchObject({
+        code: 'invalid_settings',
+        message: 'notes.sql failed: type "txt" does not exist',
+      })
       const grant = 'GRANT SELECT ON notes TO mason_worker, mason_api;'
       for (const roles of ['mason_api', 'PUBLIC'])
         await expect(
@@ -158,7 +168,7 @@ describe('migrations', () => {
   test('one that fails leaves nothing behind', async ({ owner }) => {
     await owner.run('DELETE FROM migrations')
     // its tables are there already
-    expect(await codeOf(applyMigrations(owner))).toBe('42P07')
+    await expect(applyMigrations(owner)).rejects.toThrow(/^migrations\/\S+\.sql failed: .+ already exists$/)
     expect(await owner.query('SELECT name FROM migrations')).toEqual([])
     expect(await owner.query('SELECT count(*)::int AS n FROM mason.runs')).toEqual([{ n: 0 }])
   })

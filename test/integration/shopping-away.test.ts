@@ -1,8 +1,8 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
-import { createNonce, orderPayment } from '../../src/features/payments/ledger/orders.ts'
 import { ap2Keys, ap2Texts } from '../../src/features/ap2-wire.ts'
+import { createNonce, orderPayment } from '../../src/features/payments/ledger/orders.ts'
 import { startShop } from '../support/agent-shops.ts'
 import { unique } from '../support/backend.ts'
 import { trustParty } from '../support/consents.ts'

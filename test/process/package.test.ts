@@ -8,7 +8,7 @@ import { project, root, run } from './installed-package.ts'
 const runMason = (args: string[], env: NodeJS.ProcessEnv) =>
   run(process.execPath, [join('node_modules', 'mason-runtime', 'dist', 'src', 'cli.js'), ...args], env)
 
-test('a strict project without @types/node compiles, and the types of every dependency are checked', async () => {
+test('a strict project compiles, and the types of every dependency are checked', async () => {
   const { exports } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   const imports = Object.keys(exports).map(
     (path, index) => `export * as part${index} from 'mason-runtime${path.slice(1)}'`,

@@ -1,6 +1,6 @@
+import { ap2Keys, ap2Texts } from '../../src/features/ap2-wire.ts'
 import type { SigningKey } from '../../src/features/payments/mandates/tokens/keys.ts'
 import { signReceipt, toReferences } from '../../src/features/payments/mandates/verify/receipts.ts'
-import { ap2Keys, ap2Texts } from '../../src/features/ap2-wire.ts'
 import { type AgentServer, type Answer, type Received, startAgentServer } from './agent-servers.ts'
 import { parties } from './mandate-parties.ts'
 

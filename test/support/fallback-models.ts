@@ -5,7 +5,7 @@ import { createModelHealth, type ModelHealthOptions } from '../../src/models/hea
 import type { ModelGateway } from '../../src/models/ports/call-ports.ts'
 import type { KeyEntry, ModelEntry } from '../../src/models/ports/model-ports.ts'
 import { createOpenAIProvider } from '../../src/models/providers/openai/openai-provider.ts'
-import { createModelChooser } from '../../src/models/routing/model-chooser.ts'
+import { createModelChooser } from '../../src/models/routing/choose-model-and-key.ts'
 import { createJumpingClock } from './jumping-clock.ts'
 import * as entries from './registry-view.ts'
 import { responseFormats } from './response-formats.ts'

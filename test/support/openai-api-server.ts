@@ -20,7 +20,7 @@ import type {
   Settlement,
 } from '../../src/models/ports/model-ports.ts'
 import { createOpenAIProvider } from '../../src/models/providers/openai/openai-provider.ts'
-import { createModelChooser } from '../../src/models/routing/model-chooser.ts'
+import { createModelChooser } from '../../src/models/routing/choose-model-and-key.ts'
 import type { Clock } from '../../src/state/ports/clock.ts'
 import { type FakeModel, startFakeModel } from './fake-model/fake-model.ts'
 import { createFakeRuntime, type FakeRuntime } from './fake-runtime.ts'

@@ -9,7 +9,7 @@ import type {
   RouteEntry,
   VendorEntry,
 } from '../../src/models/ports/model-ports.ts'
-import type { ModelChoice } from '../../src/models/routing/model-chooser.ts'
+import type { ModelChoice } from '../../src/models/routing/choose-model-and-key.ts'
 
 /** Entries of a registry view, made by hand. */
 

@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest'
 import type { AgentConfig } from '../../examples/ap2/config.ts'
 import { type AgentName, type Agents, startAgents } from '../../examples/buy-demo/agents.ts'
 import { currentAp2Uris } from '../../src/features/a2a/client/ap2.ts'
+import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import { authorizePayment } from '../../src/features/payments/mandates/tokens/authorizations.ts'
 import { hashText, type JsonObject } from '../../src/features/payments/mandates/tokens/encoding.ts'
 import { conceal, issueMandate } from '../../src/features/payments/mandates/tokens/issue.ts'
@@ -16,7 +17,6 @@ import {
   createOpenMandates,
   signOpenMandates,
 } from '../../src/features/payments/mandates/v2/open-mandates.ts'
-import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import { openPeer, openPeer03, type Peer, type PeerTask } from './a2a-peers.ts'
 import { createParty } from './mandate-parties.ts'
 import { scriptFlags } from './script-flags.ts'

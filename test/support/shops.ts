@@ -1,7 +1,7 @@
 import { authorizeCart } from '../../examples/purchase/authorize-cart.ts'
+import { ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import { hashText, type JsonObject } from '../../src/features/payments/mandates/tokens/encoding.ts'
 import { signJws } from '../../src/features/payments/mandates/tokens/jws.ts'
-import { ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import type { Answer, Received } from './agent-servers.ts'
 import { parties, shop } from './mandate-parties.ts'
 import { site } from './passkeys.ts'

@@ -2,7 +2,7 @@ import { type Environment, readConfig } from '../../infra/config/config.ts'
 import { ensureDatabaseId } from '../../infra/database/database-id.ts'
 import { openDatabase } from '../../infra/database/open-database.ts'
 import { takeOverQueue } from '../../infra/queue/queue-owner.ts'
-import { MasonError } from '../../state/errors.ts'
+import { toSettingsError } from '../../state/errors.ts'
 import { describeDatabase, describeQueue } from './banner.ts'
 import { exitCodes } from './errors.ts'
 import { createLog } from './log.ts'
@@ -13,12 +13,9 @@ export const claimQueue = async (env: Environment): Promise<number> => {
   const config = readConfig(env, { role: 'queue' })
   const { redisUrl, queuePrefix } = config
   if (redisUrl === null)
-    throw new MasonError(
-      'invalid_settings',
+    throw toSettingsError(
       'there is no queue to claim: with an embedded database the process wakes itself',
-      {
-        remedy: 'set DATABASE_URL and REDIS_URL to the servers of this Mason',
-      },
+      'set DATABASE_URL and REDIS_URL to the servers of this Mason',
     )
   const database = await openDatabase(config, createLog(config.logLevel))
   try {

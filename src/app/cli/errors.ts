@@ -27,7 +27,7 @@ const listFieldErrors = ({ message, detail }: MasonError): string[] => {
   const { errors } = (detail ?? {}) as { errors?: { pointer?: string; detail?: string }[] }
   if (!Array.isArray(errors)) return []
   // the message may have all of it
-  const own = errors.filter((field) => !message.includes(`${field.detail}`))
+  const own = errors.filter(({ detail }) => detail !== undefined && !message.includes(detail))
   return own.map((field) => `  ${field.pointer || '/'}  ${field.detail}`)
 }
 

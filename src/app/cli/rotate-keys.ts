@@ -9,7 +9,7 @@ import { openDatabases } from '../../infra/database/open-database.ts'
 import { openMasterKeys } from '../../infra/secrets/master-key-files.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
-import { MasonError } from '../../state/errors.ts'
+import { toSettingsError } from '../../state/errors.ts'
 import { featureSources } from '../features.generated.ts'
 import { loadFeatureSources, readFeatureMigrations } from '../load-feature-sources.ts'
 import { addSettingSecrets } from '../setting-secrets.ts'
@@ -135,13 +135,9 @@ const checkFeaturesAreThere = async (database: Database, migrations: readonly Mi
   const { rows } = await database.query<AppliedMigration>('SELECT name, checksum FROM migrations')
   const removed = await findRemovedFeatures(rows, migrations)
   if (removed.length > 0)
-    throw new MasonError(
-      'invalid_settings',
+    throw toSettingsError(
       `the database has tables of features that are not loaded: ${removed.join(', ')}`,
-      {
-        remedy:
-          'add their folders to features of mason.config.ts, or drop their tables and their rows of migrations',
-      },
+      'add their folders to features of mason.config.ts, or drop their tables and their rows of migrations',
     )
 }
 

@@ -11,7 +11,7 @@ import {
   type ModelEntry,
   toPlainUsage,
 } from '../../models/ports/model-ports.ts'
-import { canCallCategory } from '../../models/routing/model-chooser.ts'
+import { canCallCategory } from '../../models/routing/choose-model-and-key.ts'
 import type { Transport } from '../../models/transport/http-exchange.ts'
 import { downloadMedia } from '../../models/transport/media-download.ts'
 import { MasonError } from '../../state/errors.ts'

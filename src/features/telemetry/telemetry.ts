@@ -1,7 +1,7 @@
 import { listOptionalPackages, readMasonVersion } from '../../infra/lib/package-path.ts'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
 import type { OpenTracing } from '../../infra/telemetry/tracing.ts'
-import { MasonError } from '../../state/errors.ts'
+import { toSettingsError } from '../../state/errors.ts'
 
 const flushTimeoutMs = 2000
 
@@ -25,12 +25,9 @@ export const openTelemetry: OpenTracing = async (options) => {
 const throwMissingPackages = (error: unknown): never => {
   const { code, message } = error as NodeJS.ErrnoException
   if (code !== 'ERR_MODULE_NOT_FOUND' || !message.includes('@opentelemetry/')) throw error
-  throw new MasonError(
-    'invalid_settings',
+  throw toSettingsError(
     'OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed',
-    {
-      remedy: `remove the setting, or run npm install ${listOptionalPackages().join(' ')}`,
-      cause: error,
-    },
+    `remove the setting, or run npm install ${listOptionalPackages().join(' ')}`,
+    error,
   )
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { MasonError } from '../../state/errors.ts'
+import { toSettingsError } from '../../state/errors.ts'
 import { sha256 } from '../lib/ids.ts'
 import { toPackagePath } from '../lib/package-path.ts'
 import { describeSchema, type SchemaObject } from './describe-schema.ts'
@@ -41,21 +41,19 @@ export const adoptDatabase = async (
   if (!rows.some(({ name }) => oldPrefix.test(name))) return rows
   const baseline = await readBaseline()
   if (hashLedger(rows) !== baseline.checksum)
-    throw new MasonError(
-      'invalid_settings',
+    throw toSettingsError(
       `the database is older than ${baseline.last}, or has other migrations`,
-      {
-        remedy: 'migrate it with the last version that has that file, then with this one (docs/upgrade.md)',
-      },
+      'migrate it with the last version that has that file, then with this one (docs/upgrade.md)',
     )
   const found = hashObjects(await describeSchema(target))
   const differing = [...new Set([...Object.keys(baseline.objects), ...Object.keys(found)])].filter(
     (object) => baseline.objects[object] !== found[object],
   )
   if (differing.length > 0)
-    throw new MasonError('invalid_settings', `the schema was changed by hand: ${differing.join(', ')}`, {
-      remedy: 'compare it with migrations/schema.sql, undo the changes, then migrate again',
-    })
+    throw toSettingsError(
+      `the schema was changed by hand: ${differing.join(', ')}`,
+      'compare it with migrations/schema.sql, undo the changes, then migrate again',
+    )
   const adopted = all.filter(({ name }) => basename(name).startsWith(baselinePrefix))
   const values = adopted.map(({ name, checksum }) => `('${name}', '${checksum}')`)
   await target.run(

@@ -1,6 +1,6 @@
 import { basename, dirname, join, relative } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { MasonError } from '../../state/errors.ts'
+import { toSettingsError } from '../../state/errors.ts'
 import { toPackagePath } from '../lib/package-path.ts'
 import { adoptDatabase } from './adopt-database.ts'
 import { deadlockDetected } from './database-errors.ts'
@@ -65,12 +65,12 @@ export const applyMigrations = async (
   const done: string[] = []
   if (all.some(({ name }) => !applied.has(name))) await checkVector(target)
   for (const migration of all) {
-    const { name, text, checksum } = migration
+    const { name, checksum } = migration
     const known = applied.get(name)
     if (known === checksum) continue
     if (known !== undefined) {
       const { problem, remedy } = describeChanged(migration)
-      throw new MasonError('invalid_settings', problem, { remedy })
+      throw toSettingsError(problem, remedy)
     }
     const run = async (): Promise<void> => {
       await target.run('BEGIN')
@@ -84,7 +84,7 @@ export const applyMigrations = async (
           await pause(retryMs * (1 + Math.random()))
           return apply(tries + 1)
         }
-        throw (await isVectorRefusal(target, text, error)) ? createVectorRefusedError(error) : error
+        throw await toMigrationError(target, migration, error)
       })
     await apply(1)
     done.push(name)
@@ -92,9 +92,12 @@ export const applyMigrations = async (
   return done
 }
 
-const describeChanged = ({ name, own }: Migration): { problem: string; remedy: string } => ({
-  problem: `migration ${name} was changed after it was applied`,
-  remedy: `restore the original ${own?.path ?? relative(toPackagePath(), toPath(name))} and put the change into a new file`,
+const describePath = ({ name, own }: Migration): string =>
+  own?.path ?? relative(toPackagePath(), toPath(name))
+
+const describeChanged = (migration: Migration): { problem: string; remedy: string } => ({
+  problem: `migration ${migration.name} was changed after it was applied`,
+  remedy: `restore the original ${describePath(migration)} and put the change into a new file`,
 })
 
 const isOfRemovedFeature = (name: string, all: readonly Migration[]): boolean =>
@@ -147,23 +150,27 @@ const readVectorFacts = async (target: MigrationTarget): Promise<VectorFacts> =>
 
 const checkVector = async (target: MigrationTarget): Promise<void> => {
   const problem = checkVectorVersion(await readVectorFacts(target))
-  if (problem) throw new MasonError('invalid_settings', problem.text, { remedy: problem.remedy })
+  if (problem) throw toSettingsError(problem.text, problem.remedy)
 }
 
 /** Postgres refuses a statement that the user has no right to. */
 export const insufficientPrivilege = '42501'
 
-/** Which users may enable the extension differs between servers, so it is tried. */
-const isVectorRefusal = async (target: MigrationTarget, script: string, error: unknown): Promise<boolean> =>
-  (error as { code?: unknown }).code === insufficientPrivilege &&
-  script.includes('CREATE EXTENSION') &&
-  (await readVectorFacts(target)).vector === null
-
-const createVectorRefusedError = (cause: unknown): MasonError =>
-  new MasonError('invalid_settings', 'this database user is not allowed to enable pgvector', {
-    remedy: `${enableVectorRemedy}; then try again`,
-    cause,
-  })
+/** Which users may enable the extension differs between servers, so it is tried. Another statement is refused with its file. */
+const toMigrationError = async (target: MigrationTarget, migration: Migration, cause: unknown) => {
+  const { code, message } = cause as { code?: unknown; message?: unknown }
+  const isRefused = code === insufficientPrivilege && migration.text.includes('CREATE EXTENSION')
+  if (isRefused && (await readVectorFacts(target)).vector === null)
+    return toSettingsError(
+      'this database user is not allowed to enable pgvector',
+      `${enableVectorRemedy}; then try again`,
+      cause,
+    )
+  // a login that may not create is another case, which the caller explains
+  if (code === insufficientPrivilege || !/^(?:2|42)/.test(String(code))) return cause
+  const remedy = 'correct the file; nothing of it was applied'
+  return toSettingsError(`${describePath(migration)} failed: ${message}`, remedy, cause)
+}
 
 /** The pgvector versions of a server as text, null where there is none. */
 export type VectorFacts = {

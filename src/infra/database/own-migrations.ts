@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { MasonError } from '../../state/errors.ts'
+import { toSettingsError } from '../../state/errors.ts'
 import { sha256 } from '../lib/ids.ts'
 import { describeSchema } from './describe-schema.ts'
 import type { Migration, MigrationTarget } from './migration.ts'
@@ -20,9 +20,6 @@ export const readMigration = async (name: string, path: string): Promise<Migrati
   const text = await readFile(path, 'utf8')
   return { name, text, checksum: sha256(text) }
 }
-
-const refuse = (message: string, remedy: string): MasonError =>
-  new MasonError('invalid_settings', message, { remedy })
 
 const listPattern = String.raw`((?:ONLY\s+)?NAME(?:\s*,\s*(?:ONLY\s+)?NAME)*)`.replaceAll(
   'NAME',
@@ -60,20 +57,18 @@ export const toStatements = (sql: string): string =>
     return /^(?:--|\/\*)/.test(text) ? ' ' : "''"
   })
 
-const transactionStatement =
-  /^\s*(BEGIN|START\s+TRANSACTION|COMMIT|END|ROLLBACK|ABORT|PREPARE\s+TRANSACTION)\b/i
+const refusedStatement =
+  /^\s*(BEGIN|START\s+TRANSACTION|COMMIT|END|ROLLBACK|ABORT|PREPARE\s+TRANSACTION|DO)\b/i
 
 /** Throws `invalid_settings` for what would end the transaction of the migration, or runs code that is not searched. */
 const checkStatements = (path: string, statements: string): void => {
   for (const statement of statements.split(';')) {
-    const [, words] = transactionStatement.exec(statement) ?? []
+    const [, words] = refusedStatement.exec(statement) ?? []
     if (words !== undefined)
-      throw refuse(
+      throw toSettingsError(
         `${path} has the statement ${words.toUpperCase()}`,
-        'remove it: a migration is one transaction; write the body of a function in dollar quotes',
+        'remove it: a migration is one transaction of plain statements; write the body of a function in dollar quotes',
       )
-    if (/^\s*DO\b/i.test(statement))
-      throw refuse(`${path} has the statement DO`, 'write what it does as statements of their own')
   }
 }
 
@@ -106,7 +101,7 @@ export const readOwnMigrations = async (
     for (const table of tables) {
       const owner = owners.get(table)
       if (owner !== undefined)
-        throw refuse(
+        throw toSettingsError(
           `the feature "${id}" and ${owner} both have the table "${table}"`,
           `give the table of "${id}" another name`,
         )
@@ -118,7 +113,7 @@ export const readOwnMigrations = async (
       files.map(async (file) => {
         const path = join(folder, file)
         if (!fileName.test(file))
-          throw refuse(
+          throw toSettingsError(
             `${path} is not named as a migration`,
             'name it <date>_<number>_<name>.sql, as in 20261231_01_announcements.sql',
           )
@@ -127,7 +122,7 @@ export const readOwnMigrations = async (
         checkStatements(path, statements)
         const table = listTouchedTables(statements).find((one) => !tables.includes(one))
         if (table === undefined) return { path, migration, functions: listFunctions(statements) }
-        throw refuse(
+        throw toSettingsError(
           `${path} of the feature "${id}" touches the table "${table}" of ${owners.get(table) ?? 'no feature'}`,
           keepToOwn,
         )
@@ -155,7 +150,11 @@ const openTablesStatement = `
         WHERE strpos(expression, 'mason.business') = 0)),
     CASE WHEN is_view AND NOT EXISTS (SELECT FROM pg_options_to_table(reloptions)
       WHERE option_name = 'security_invoker' AND option_value::boolean) THEN 'security_invoker' END,
-    CASE WHEN NOT EXISTS (SELECT FROM aclexplode(relacl) WHERE grantee <> relowner) THEN 'grant' END) AS missing
+    CASE WHEN NOT EXISTS (SELECT FROM aclexplode(relacl) WHERE grantee <> relowner) THEN 'grant' END,
+    (SELECT string_agg(format('GRANT %s TO %s', privilege_type, deputy), ' and ' ORDER BY deputy DESC, privilege_type)
+      || ', which the embedded database uses in place of mason_admin and mason_business'
+      FROM aclexplode(relacl) JOIN (VALUES ('mason_admin', 'mason_worker'), ('mason_business', 'mason_api')) AS d(role, deputy)
+      ON grantee::regrole::text = role WHERE NOT has_table_privilege(deputy, c.oid, privilege_type))) AS missing
   FROM pg_class c, LATERAL (SELECT relkind IN ('v', 'm') AS is_view) AS k
   WHERE relnamespace = 'mason'::regnamespace AND relkind IN ('r', 'p', 'f', 'v', 'm') AND relname = ANY($1)
   ORDER BY relname`
@@ -195,10 +194,10 @@ export const runMigration = async (target: MigrationTarget, { text, own }: Migra
   const before = await listForeignObjects(target, own)
   await target.run(text)
   const changed = findDifference(before, await listForeignObjects(target, own))
-  if (changed !== undefined) throw refuse(`${own.path} changes the ${changed}`, keepToOwn)
+  if (changed !== undefined) throw toSettingsError(`${own.path} changes the ${changed}`, keepToOwn)
   for (const { table, missing } of await target.query(openTablesStatement, [own.tables]))
     if (missing !== '')
-      throw refuse(
+      throw toSettingsError(
         `${own.path} leaves the table "${table}" without ${missing}`,
         'add it to the migration, as docs/features.md#migrations has it',
       )

@@ -1,6 +1,6 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { MasonError } from '../../state/errors.ts'
+import { type MasonError, toSettingsError } from '../../state/errors.ts'
 import { describeUnreachable } from './database-errors.ts'
 import { loginRoles, type ProcessLogin } from './login-roles.ts'
 import type { MigrationTarget } from './migration.ts'
@@ -48,14 +48,10 @@ export const ensureLogins = async (
     for (const login of logins) await retryRaces(() => ensureLogin(target, login))
   } catch (error) {
     if ((error as { code?: unknown }).code !== insufficientPrivilege) throw error
-    throw new MasonError(
-      'invalid_settings',
+    throw toSettingsError(
       `the user of this migration may not create logins: ${(error as Error).message}`,
-      {
-        remedy:
-          'set MASON_MIGRATE_URL to the user that created the tables, with CREATEROLE, or to a superuser',
-        cause: error,
-      },
+      'set MASON_MIGRATE_URL to the user that created the tables, with CREATEROLE, or to a superuser',
+      error,
     )
   }
 }
@@ -138,11 +134,11 @@ const connectAs = async (url: string): Promise<(Error & { code?: unknown }) | nu
 const assertConnected = (setting: string, url: string, error: Error | null): void => {
   if (!error) return
   const { problem, remedy } = describeUnreachable(url, error, setting)
-  throw new MasonError('invalid_settings', problem, { remedy, cause: error })
+  throw toSettingsError(problem, remedy, error)
 }
 
 const refuseLogin = (setting: string, problem: string, remedy: string): MasonError =>
-  new MasonError('invalid_settings', `${setting} ${problem}`, { remedy })
+  toSettingsError(`${setting} ${problem}`, remedy)
 
 const anotherName = 'or use another name, and `mason migrate` creates that login'
 

@@ -1,4 +1,4 @@
-import { MasonError } from '../../state/errors.ts'
+import { MasonError, toSettingsError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { ServerDatabase } from '../config/config.ts'
 import { paymentSettings } from '../config/payment-settings.ts'
@@ -67,7 +67,7 @@ const checkSchema = async (
       throw new MasonError('database_unavailable', problem, { remedy, cause: error })
     })
   const gap = await findMigrationGap(applied?.rows ?? [], migrations)
-  if (gap) throw new MasonError('invalid_settings', gap.problem, { remedy: gap.remedy })
+  if (gap) throw toSettingsError(gap.problem, gap.remedy)
 }
 
 /** Finds a login that row-level security does not bind. */
@@ -92,9 +92,7 @@ export const checkPaymentLogin = async (sql: Pick<Database, 'query'>): Promise<v
   const { rows } = await sql.query<PaymentLoginFacts>(paymentLoginStatement)
   const { me, strong, others, intruders } = rows[0] as PaymentLoginFacts
   const refuse = (problem: string, remedy: string): never => {
-    throw new MasonError('invalid_settings', `${paymentSettings.url} names "${me}", ${problem}`, {
-      remedy,
-    })
+    throw toSettingsError(`${paymentSettings.url} names "${me}", ${problem}`, remedy)
   }
   const another = 'set it to another name, and run `mason migrate`, which creates that login'
   if (strong) refuse('which row-level security does not bind', another)

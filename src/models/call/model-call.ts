@@ -19,7 +19,7 @@ import {
   type ResultDelta,
   toPlainUsage,
 } from '../ports/model-ports.ts'
-import type { ModelChoice, ModelChooser } from '../routing/model-chooser.ts'
+import type { ModelChoice, ModelChooser } from '../routing/choose-model-and-key.ts'
 import { mayHaveActed, type ProviderError } from '../transport/provider-errors.ts'
 import { maxRequests, type RetryPolicy } from '../transport/retry-policy.ts'
 import { createCallError, type FailedRequest } from './call-errors.ts'

@@ -13,7 +13,7 @@ import {
   toPlainUsage,
 } from '../ports/model-ports.ts'
 import { canServeCategory } from '../routing/candidate-order.ts'
-import type { ModelChooser } from '../routing/model-chooser.ts'
+import type { ModelChooser } from '../routing/choose-model-and-key.ts'
 import { supportsImages } from '../routing/vision.ts'
 import { toPublicUrl } from './call-errors.ts'
 

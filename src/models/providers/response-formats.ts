@@ -14,7 +14,7 @@ import type {
   Registry,
   ResponseReader,
 } from '../ports/model-ports.ts'
-import type { ModelChooser } from '../routing/model-chooser.ts'
+import type { ModelChooser } from '../routing/choose-model-and-key.ts'
 import { builtInCategories } from '../schemas/catalog.ts'
 import type { FormatTestView } from '../schemas/model-probe.ts'
 import type { FormatInput, FormatView } from '../schemas/response-format.ts'

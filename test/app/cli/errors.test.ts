@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { formatCliError, toExitCode } from '../../../src/app/cli/errors.ts'
 import { readClientError } from '../../../src/client/client-error.ts'
+import { MasonError } from '../../../src/state/errors.ts'
 
 const respond = (status: number, code: string) =>
   readClientError(
@@ -34,4 +35,12 @@ test('an invalid request is wrong usage, and what is wrong is printed once', asy
   expect(formatCliError(two, {})).toBe(
     'mason: the request has 2 errors\n  /limit  must be an integer from 1 to 200\n  /status  is unknown',
   )
+})
+
+test('what the message has already is not printed again', () => {
+  const errors = ['tool "a" is defined twice']
+  const error = new MasonError('invalid_graph', `the graph cannot be built:\n- ${errors[0]}`, {
+    detail: { errors },
+  })
+  expect(formatCliError(error, {})).toBe(`mason: ${error.message}`)
 })

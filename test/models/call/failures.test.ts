@@ -17,7 +17,7 @@ import type {
   Settlement,
 } from '../../../src/models/ports/model-ports.ts'
 import { emptyResult } from '../../../src/models/ports/model-ports.ts'
-import { createModelChooser } from '../../../src/models/routing/model-chooser.ts'
+import { createModelChooser } from '../../../src/models/routing/choose-model-and-key.ts'
 import {
   createBadReplyError,
   createConnectionError,

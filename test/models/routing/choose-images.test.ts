@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { estimateRequest } from '../../../src/models/call/token-estimate.ts'
 import type { ModelSelector } from '../../../src/models/ports/call-ports.ts'
 import { settingsModelId } from '../../../src/models/routing/candidate-order.ts'
-import { createModelChooser } from '../../../src/models/routing/model-chooser.ts'
+import { createModelChooser } from '../../../src/models/routing/choose-model-and-key.ts'
 import { askOf } from '../../support/http-call.ts'
 import { caller, healthy, model, route, taken, view } from '../../support/registry-view.ts'
 

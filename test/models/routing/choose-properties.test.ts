@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { HealthLookup, HealthStatus } from '../../../src/models/ports/call-ports.ts'
 import type { KeyEntry, ModelCaller } from '../../../src/models/ports/model-ports.ts'
-import { createModelChooser } from '../../../src/models/routing/model-chooser.ts'
+import { createModelChooser } from '../../../src/models/routing/choose-model-and-key.ts'
 import { caller, healthy, key, model, route, taken, vendor, view } from '../../support/registry-view.ts'
 
 const business = fc.constantFrom('b1', 'b2', 'b3')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { HealthLookup, HealthStatus, ModelSelector } from '../../../src/models/ports/call-ports.ts'
-import { createModelChooser } from '../../../src/models/routing/model-chooser.ts'
+import { createModelChooser } from '../../../src/models/routing/choose-model-and-key.ts'
 import {
   caller,
   endpoint,

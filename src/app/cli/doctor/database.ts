@@ -26,11 +26,9 @@ export const checkDatabase: DoctorCheck = async (config, signal, { migrations })
     return (
       await Promise.all(listDatabaseLogins(database).map((login) => checkPostgres(login, signal, migrations)))
     ).flat()
-  return [
-    database.kind === 'embedded'
-      ? await checkEmbedded(config, database.dataDir, migrations)
-      : pass('in memory'),
-  ]
+  return database.kind === 'embedded'
+    ? checkEmbedded(config, database.dataDir, migrations)
+    : [pass('in memory')]
 }
 
 /** Whether there is a database to read; an embedded one is created at the first start. */
@@ -41,17 +39,21 @@ const checkEmbedded = async (
   config: Config,
   dataDir: string,
   migrations: LoadedFeatures['migrations'],
-): Promise<DoctorFinding> => {
-  if (!hasDatabase(config)) return pass(`embedded; the first start creates it in ${dataDir}`)
+): Promise<DoctorFinding[]> => {
+  if (!hasDatabase(config)) return [pass(`embedded; the first start creates it in ${dataDir}`)]
   try {
-    await (await openDatabase(config, silentLog, { migrations })).close()
-    return pass(`embedded in ${dataDir}, opens and is up to date`)
+    const database = await openDatabase(config, silentLog, { migrations })
+    const { rows } = await database
+      .query<AppliedMigration>('SELECT name, checksum FROM migrations')
+      .finally(() => database.close())
+    return [
+      pass(`embedded in ${dataDir}, opens and is up to date`),
+      ...(await findRemovedFeatures(rows, migrations)).map(toRemovedFinding),
+    ]
   } catch (error) {
-    if (isMasonError(error, 'data_dir_locked')) return pass(`embedded; ${error.message}`)
-    return fail(
-      `embedded in ${dataDir}, does not open: ${(error as Error).message}`,
-      `restore ${dataDir} from a backup, or move it away to start with a new database`,
-    )
+    if (isMasonError(error, 'data_dir_locked')) return [pass(`embedded; ${error.message}`)]
+    const problem = `embedded in ${dataDir}, does not open: ${(error as Error).message}`
+    return [fail(problem, `restore ${dataDir} from a backup, or move it away to start with a new database`)]
   }
 }
 
@@ -173,14 +175,17 @@ const toMigrationFindings = async (
     ]
   const gap = await findMigrationGap(applied, migrations)
   if (gap) return [fail(gap.problem, gap.remedy)]
-  const removed = await findRemovedFeatures(applied, migrations)
   return [
     pass(`${applied.length} of ${applied.length} migrations applied`),
-    ...removed.map((id) =>
-      pass(`the database has the tables of the feature "${id}", which this build does not have`),
-    ),
+    ...(await findRemovedFeatures(applied, migrations)).map(toRemovedFinding),
   ]
 }
+
+const toRemovedFinding = (id: string): DoctorFinding =>
+  pass(
+    `the database has the tables of the feature "${id}", which this build does not have`,
+    'name its folder in features of mason.config.ts, or drop its tables and its rows of migrations',
+  )
 
 /** Calls `read` with the database, without migrating a server; null where another process has locked its folder. */
 export const withUnmigratedDatabase = async <Result>(

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { CommandTools } from '../../../features/command-definition.ts'
 import { type FeatureSource, loadKind } from '../../../features/load-features.ts'
-import { MasonError } from '../../../state/errors.ts'
+import { toSettingsError } from '../../../state/errors.ts'
 import { featureSources } from '../../features.generated.ts'
 import { exitCodes, UsageError } from '../errors.ts'
 import { withAdminClient } from '../models/admin-client.ts'
@@ -48,10 +48,9 @@ export const loadFeatureCommands = async (sources: readonly FeatureSource[] = fe
         const { name, description } = definition
         if (program.commands.some((command) => command.name() === name)) {
           const other = commands.find((one) => one.file !== file && one.definition.name === name)
-          throw new MasonError(
-            'invalid_settings',
+          throw toSettingsError(
             `${file} defines the command "${name}", which ${other?.file ?? 'Mason'} has`,
-            { remedy: 'give it another name' },
+            'give it another name',
           )
         }
         definition.add(program.command(name).description(description), createTools(start, startAlone))

@@ -5,7 +5,7 @@ import type { Egress } from '../../../infra/egress/egress-port.ts'
 import type { Hints } from '../../../infra/queue/hints.ts'
 import { type Queues, wakeRun } from '../../../infra/queue/queues.ts'
 import type { Scrubber } from '../../../infra/secrets/scrubber.ts'
-import { MasonError } from '../../../state/errors.ts'
+import { MasonError, toSettingsError } from '../../../state/errors.ts'
 import type { Clock } from '../../../state/ports/clock.ts'
 import type { Log } from '../../../state/ports/log.ts'
 import type { OpenPaymentAgents, SignNextCard } from '../../core.ref.ts'
@@ -99,10 +99,9 @@ export const startEmbeddedPayments = async (
   { database, ...parts }: Omit<ExecutorParts, 'database'> & { database: Database | null },
 ): Promise<RunningExecutor> => {
   if (config.database.kind === 'postgres' || database === null)
-    throw new MasonError(
-      'invalid_settings',
+    throw toSettingsError(
       'on a database server the executor of payments is a process of its own',
-      { remedy: 'run `mason payments` with MASON_PAYMENT_DATABASE_URL and MASON_PAYMENT_KEY' },
+      'run `mason payments` with MASON_PAYMENT_DATABASE_URL and MASON_PAYMENT_KEY',
     )
   return startPayments(config, { database, ...parts })
 }

@@ -1,7 +1,7 @@
 import { emptyCanonicalRequest } from '../../../models/call/models-port.ts'
 import { type ModelCaller, toPlainUsage } from '../../../models/ports/model-ports.ts'
 import type { RerankServices } from '../../../models/providers/response-formats.ts'
-import { canCallCategory } from '../../../models/routing/model-chooser.ts'
+import { canCallCategory } from '../../../models/routing/choose-model-and-key.ts'
 import { openDeadline } from '../../../state/deadline.ts'
 import { isMasonError, MasonError } from '../../../state/errors.ts'
 import type { Models } from '../../../state/ports/models.ts'
