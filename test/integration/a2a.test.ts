@@ -276,7 +276,7 @@ describe.each(kinds)('pushes of protocol $version by $transport', (kind) => {
     expect(receiver.of(path)).toHaveLength(2)
   })
 
-  test('are refused for private addresses, another caller and an eleventh address', async ({
+  test('are refused for private addresses, another caller, an id that is not stored as it is and an eleventh address', async ({
     open,
     shop,
     runtime,
@@ -293,6 +293,9 @@ describe.each(kinds)('pushes of protocol $version by $transport', (kind) => {
     }
     await expect(peer.push(id, { ...config, url: 'http://127.0.0.1/push' })).rejects.toThrow(/url/)
     await expect(peer.push(id, { ...config, credentials: 'x\ny' })).rejects.toThrow(/ASCII/)
+    // the database would make one id of the three
+    for (const odd of ['a\0', 'a\ufffd', 'a\ud800'])
+      await expect(peer.push(id, { ...config, id: odd })).rejects.toThrow(/U\+FFFD/)
     await expect(other.push(id, config)).rejects.toThrow(noSuchTask)
     await expect(other.pushes(id)).rejects.toThrow(noSuchTask)
     await expect(other.unpush(id, 'a')).rejects.toThrow(noSuchTask)

@@ -13,6 +13,7 @@ import {
 } from '@a2a-js/sdk/errors'
 import type { JsonRpcTransportHandler } from '@a2a-js/sdk/server'
 import type { BusinessRuns } from '../../../engine/runs/business-runs.ts'
+import { isStorableId } from '../../../infra/lib/json-text.ts'
 import { openDeadline } from '../../../state/deadline.ts'
 import { isMasonError } from '../../../state/errors.ts'
 import type { RunEntry } from '../../../state/ports/tracer.ts'
@@ -235,8 +236,8 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
       throw malformed('historyLength must be a whole number')
   }
   const checkPush = async ({ id, url, token, authentication }: TaskPushNotificationConfig): Promise<void> => {
-    if (id.length > 255 || token.length > 1000)
-      throw malformed('id or token of the push configuration is too long')
+    if (id.length > 255 || token.length > 1000 || !isStorableId(id))
+      throw malformed('id or token of the push is too long, or has U+0000, U+FFFD or half a surrogate pair')
     const { scheme = '', credentials = '' } = authentication ?? {}
     if (!/^[\x20-\x7e]*$/.test(`${token}${scheme}${credentials}`) || `${scheme}${credentials}`.length > 4000)
       throw malformed('token and authentication of the push configuration must be short ASCII texts')
