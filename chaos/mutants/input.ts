@@ -148,4 +148,13 @@ export const inputMutants: readonly Mutant[] = [
       'the process of a reader with 300 MB refuses a PDF with a page tree that has itself behind its first page',
     ),
   },
+  {
+    name: 'a PDF that takes all of the stack',
+    file: 'src/files/protocol/child-protocol.ts',
+    edits: [{ from: '/call stack/.test(detail)', to: 'false' }],
+    why: 'its sender reads words of a program',
+    caughtBy: sizes(
+      'the process of a reader with 300 MB refuses a PDF with a page in which 100,000 lists are in each other',
+    ),
+  },
 ]
