@@ -61,6 +61,16 @@ export const inputMutants: readonly Mutant[] = [
     ),
   },
   {
+    name: 'what the SDK of A2A cannot read is malformed',
+    file: 'src/features/a2a/server/rpc.ts',
+    edits: [{ from: 'error?.code === internalError', to: 'false' }],
+    why: 'an agent reads words of a program, and takes its own error for one of ours',
+    caughtBy: testsOf('test/integration/a2a.test.ts')(
+      "bad input of protocol '1.0' by 'JSONRPC' with a member of another type than the protocol gives it is malformed, not an error of ours",
+      "bad input of protocol '0.3' by 'JSONRPC' with a member of another type than the protocol gives it is malformed, not an error of ours",
+    ),
+  },
+  {
     name: 'the loose members of a checkout',
     file: 'src/features/payments/runs/reply-parts.ts',
     edits: [{ from: "typeof item.title === 'string' && quantity", to: 'quantity' }],

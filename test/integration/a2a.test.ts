@@ -414,6 +414,42 @@ const errors = {
 describe.each(kinds)('bad input of protocol $version by $transport', (kind) => {
   const expected = (name: keyof typeof errors): number => errors[name][kind.transport === 'JSONRPC' ? 0 : 1]
 
+  test('with a member of another type than the protocol gives it is malformed, not an error of ours', async ({
+    server,
+    shop,
+    newToken,
+    open,
+  }) => {
+    const token = await newToken(shop)
+    const odd = { toString: 1, valueOf: 1 }
+    const hello = { messageId: randomUUID(), parts: toParts(kind, [{ text: 'Hello' }]) }
+    const file = { messageId: randomUUID(), parts: [toFilePart(kind, odd as never)] }
+    const { status, text } = await sendRaw(server, kind, shop, token, file)
+    expect(status, text).toBe(expected('malformed'))
+    const { id } = await (await open(kind, shop, { token })).send(newMessage('Hello'))
+    const config = { url: 'https://agent.example/push', token: 't' }
+    const set = 'tasks/pushNotificationConfig/set'
+    const calls: [method: string, params: object][] =
+      kind.version === '1.0'
+        ? [
+            ['GetTask', { id: odd }],
+            ['ListTasks', { contextId: odd }],
+            ['CreateTaskPushNotificationConfig', { taskId: id, ...config, id: odd }],
+          ]
+        : [
+            [set, { taskId: id }],
+            [set, { taskId: id, pushNotificationConfig: { ...config, id: odd } }],
+            ['tasks/pushNotificationConfig/get', { id, pushNotificationConfigId: odd }],
+            ['message/send', { ...toWire(kind, hello), configuration: { acceptedOutputModes: {} } }],
+          ]
+    for (const [method, params] of kind.transport === 'JSONRPC' ? calls : []) {
+      const json = { jsonrpc: '2.0', id: 1, method, params }
+      const headers = { 'a2a-version': kind.version }
+      const { body } = await server.call('POST', `/a2a/agents/${shop}`, { token, json, headers })
+      expect([-32602, -32001], `${method} ${JSON.stringify(body)}`).toContain(body.error?.code)
+    }
+  })
+
   test('gets the error of the protocol, which names what is wrong', async ({
     server,
     shop,
