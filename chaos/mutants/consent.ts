@@ -133,6 +133,15 @@ export const consentMutants: readonly Mutant[] = [
     ),
   },
   {
+    name: 'who is paid, as a consent shows it',
+    file: 'src/features/payments/consent/offers.ts',
+    edits: [{ from: 'payee_issuer: offer,', to: 'payee_issuer: facts.payee,' }],
+    why: 'a person approves a name, and another account is paid',
+    caughtBy: testsOf('test/integration/consent.test.ts')(
+      'a surface of the business reads the bytes and what they say, signs them, and its approval becomes a mandate, once',
+    ),
+  },
+  {
     name: 'one open consent of a run',
     file: 'src/features/payments/consent/consents.ts',
     edits: [{ from: 'if (!row || row.open)', to: 'if (!row)' }],

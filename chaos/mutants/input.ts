@@ -52,6 +52,52 @@ export const inputMutants: readonly Mutant[] = [
     ),
   },
   {
+    name: 'an id of a push configuration is one that the database stores',
+    file: 'src/features/a2a/server/handler.ts',
+    edits: [{ from: '|| !isStorableId(id)', to: '' }],
+    why: 'an agent that deletes one address deletes another',
+    caughtBy: testsOf('test/integration/a2a.test.ts')(
+      "pushes of protocol '1.0' by 'JSONRPC' are refused for private addresses, another caller, an id that is not stored as it is and an eleventh address",
+    ),
+  },
+  {
+    name: 'what the SDK of A2A cannot read is malformed',
+    file: 'src/features/a2a/server/rpc.ts',
+    edits: [{ from: 'error?.code === internalError', to: 'false' }],
+    why: 'an agent reads words of a program, and takes its own error for one of ours',
+    caughtBy: testsOf('test/integration/a2a.test.ts')(
+      "bad input of protocol '1.0' by 'JSONRPC' with a member of another type than the protocol gives it is malformed, not an error of ours",
+      "bad input of protocol '0.3' by 'JSONRPC' with a member of another type than the protocol gives it is malformed, not an error of ours",
+    ),
+  },
+  {
+    name: 'the loose members of a checkout',
+    file: 'src/features/payments/runs/reply-parts.ts',
+    edits: [{ from: "typeof item.title === 'string' && quantity", to: 'quantity' }],
+    why: 'the checkout of a merchant ends the run of who buys there',
+    caughtBy: testsOf('test/features/payments/runs/reply-parts.test.ts')(
+      'a checkout whose loose members are of any kind is an offer or a problem, never an error',
+    ),
+  },
+  {
+    name: 'the id of a cart that is not read by its types',
+    file: 'src/features/payments/mandates/verify/carts.ts',
+    edits: [{ from: "typeof value[name] === 'string' ? value[name]", to: 'true ? String(value[name])' }],
+    why: 'a verifier stops with an error of ours',
+    caughtBy: testsOf('test/features/payments/mandates/verify/carts.test.ts')(
+      'a signed cart whose id is no text is refused, with its payment and in the demo profile too',
+    ),
+  },
+  {
+    name: 'the words of a vendor for the doctor',
+    file: 'src/app/cli/doctor/registry.ts',
+    edits: [{ from: "${readableJson('last_error')}->>", to: 'last_error->>' }],
+    why: 'one answer of a vendor hides what is wrong with all keys',
+    caughtBy: testsOf('test/integration/model-health.test.ts')(
+      'the doctor reads what a vendor said, also with NUL and half a surrogate pair',
+    ),
+  },
+  {
     name: 'the name of a file at the command line',
     file: 'src/app/cli/request-files.ts',
     edits: [
@@ -110,6 +156,15 @@ export const inputMutants: readonly Mutant[] = [
     caughtBy: sizes(
       'the process of a reader with 300 MB refuses a PDF with a page tree with the count 1 that is its own only child',
       'the process of a reader with 300 MB refuses a PDF with a page tree that has itself behind its first page',
+    ),
+  },
+  {
+    name: 'a PDF that takes all of the stack',
+    file: 'src/files/protocol/child-protocol.ts',
+    edits: [{ from: '/call stack/.test(detail)', to: 'false' }],
+    why: 'its sender reads words of a program',
+    caughtBy: sizes(
+      'the process of a reader with 300 MB refuses a PDF with a page in which 100,000 lists are in each other',
     ),
   },
 ]

@@ -176,6 +176,15 @@ export const modelMutants: readonly Mutant[] = [
     ),
   },
   {
+    name: 'who has not failed there probes first',
+    file: 'src/models/health/health-rules.ts',
+    edits: [
+      { from: 'seen.find((one) => isSame(one, identity))?.failures ?? 0', to: 'identity === null ? 1 : 0' },
+    ],
+    why: 'a prompt that a vendor fails at keeps its model closed, one failed probe after the other',
+    caughtBy: health('a closed subject is probed first by those that have not failed there'),
+  },
+  {
     name: 'all probes of a candidate go to one call',
     file: 'src/models/health/model-health.ts',
     edits: [{ from: 'if (leftMs > 0) {', to: 'if (leftMs > 2 ** 50) {' }],

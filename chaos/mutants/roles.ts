@@ -69,4 +69,17 @@ export const roleMutants: readonly Mutant[] = [
       'a compose file has no default password: the owner, each login and Redis have one of their own',
     ),
   },
+  {
+    name: 'an image by its digest',
+    file: 'compose.yaml',
+    edits: [
+      {
+        after: 'image: redis:',
+        from: '@sha256:',
+        to: '-sha256:',
+      },
+    ],
+    why: 'who can push a tag runs beside the database',
+    caughtBy: composed('a compose file names each image of others by its digest'),
+  },
 ]

@@ -64,6 +64,14 @@ describe('a compose file', () => {
       expect(JSON.stringify(service)).not.toContain(variables.MASON_PAYMENT_DB_PASSWORD)
   })
 
+  test('names each image of others by its digest', () => {
+    const files = ['compose.yaml', 'templates/project/compose.yaml'].map((path) => fillIn(path).file)
+    const images = files.flatMap(({ services }) => Object.values(services).map(({ image }) => image))
+    const others = [...new Set(images)].filter((image) => image !== 'mason')
+    expect(others.length).toBeGreaterThan(2)
+    for (const image of others) expect(image).toMatch(/@sha256:[0-9a-f]{64}$/)
+  })
+
   test('of `mason init` has no default password either', () => {
     const { variables, file } = fillIn('templates/project/compose.yaml')
     const { api, worker, postgres, redis } = file.services as Record<string, Service>

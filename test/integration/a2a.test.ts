@@ -276,7 +276,7 @@ describe.each(kinds)('pushes of protocol $version by $transport', (kind) => {
     expect(receiver.of(path)).toHaveLength(2)
   })
 
-  test('are refused for private addresses, another caller and an eleventh address', async ({
+  test('are refused for private addresses, another caller, an id that is not stored as it is and an eleventh address', async ({
     open,
     shop,
     runtime,
@@ -293,6 +293,9 @@ describe.each(kinds)('pushes of protocol $version by $transport', (kind) => {
     }
     await expect(peer.push(id, { ...config, url: 'http://127.0.0.1/push' })).rejects.toThrow(/url/)
     await expect(peer.push(id, { ...config, credentials: 'x\ny' })).rejects.toThrow(/ASCII/)
+    // the database would make one id of the three
+    for (const odd of ['a\0', 'a\ufffd', 'a\ud800'])
+      await expect(peer.push(id, { ...config, id: odd })).rejects.toThrow(/U\+FFFD/)
     await expect(other.push(id, config)).rejects.toThrow(noSuchTask)
     await expect(other.pushes(id)).rejects.toThrow(noSuchTask)
     await expect(other.unpush(id, 'a')).rejects.toThrow(noSuchTask)
@@ -410,6 +413,42 @@ const errors = {
 
 describe.each(kinds)('bad input of protocol $version by $transport', (kind) => {
   const expected = (name: keyof typeof errors): number => errors[name][kind.transport === 'JSONRPC' ? 0 : 1]
+
+  test('with a member of another type than the protocol gives it is malformed, not an error of ours', async ({
+    server,
+    shop,
+    newToken,
+    open,
+  }) => {
+    const token = await newToken(shop)
+    const odd = { toString: 1, valueOf: 1 }
+    const hello = { messageId: randomUUID(), parts: toParts(kind, [{ text: 'Hello' }]) }
+    const file = { messageId: randomUUID(), parts: [toFilePart(kind, odd as never)] }
+    const { status, text } = await sendRaw(server, kind, shop, token, file)
+    expect(status, text).toBe(expected('malformed'))
+    const { id } = await (await open(kind, shop, { token })).send(newMessage('Hello'))
+    const config = { url: 'https://agent.example/push', token: 't' }
+    const set = 'tasks/pushNotificationConfig/set'
+    const calls: [method: string, params: object][] =
+      kind.version === '1.0'
+        ? [
+            ['GetTask', { id: odd }],
+            ['ListTasks', { contextId: odd }],
+            ['CreateTaskPushNotificationConfig', { taskId: id, ...config, id: odd }],
+          ]
+        : [
+            [set, { taskId: id }],
+            [set, { taskId: id, pushNotificationConfig: { ...config, id: odd } }],
+            ['tasks/pushNotificationConfig/get', { id, pushNotificationConfigId: odd }],
+            ['message/send', { ...toWire(kind, hello), configuration: { acceptedOutputModes: {} } }],
+          ]
+    for (const [method, params] of kind.transport === 'JSONRPC' ? calls : []) {
+      const json = { jsonrpc: '2.0', id: 1, method, params }
+      const headers = { 'a2a-version': kind.version }
+      const { body } = await server.call('POST', `/a2a/agents/${shop}`, { token, json, headers })
+      expect([-32602, -32001], `${method} ${JSON.stringify(body)}`).toContain(body.error?.code)
+    }
+  })
 
   test('gets the error of the protocol, which names what is wrong', async ({
     server,

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { checkRegistry } from '../../src/app/cli/doctor/registry.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
@@ -86,4 +87,19 @@ test('the probes of a candidate are claimed together over both processes, by one
   await expect.poll(isDue('key')).toBe(true)
   const claims = Array.from({ length: 10 }, (_, n) => (n % 2 === 0 ? one : two).claim(refs, hour))
   expect((await Promise.all(claims)).filter(Boolean)).toHaveLength(1)
+})
+
+test('the doctor reads what a vendor said, also with NUL and half a surrogate pair', async ({
+  backend,
+  database,
+}) => {
+  // an embedded database in memory cannot be opened a second time
+  if (backend.config.database.kind !== 'postgres') return
+  await database.query(
+    `INSERT INTO model_health (subject, subject_id, state, failures, for_all, seen, last_error)
+     VALUES ('key', $1, 'disabled', 1, true, '[]', $2::json)`,
+    [id, JSON.stringify({ code: 'model_auth', message: 'no \0 \ud800', at: new Date(0).toISOString() })],
+  )
+  const findings = await checkRegistry(backend.config, AbortSignal.timeout(30_000), { sources: [] })
+  expect(findings.length).toBeGreaterThan(0)
 })

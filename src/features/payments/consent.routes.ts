@@ -163,9 +163,7 @@ export default defineRoutes({
         'delete',
         'deletePasskeys',
         'Deletes all passkeys and open links of a user, as after a theft',
-        {
-          responses: { 204: { description: 'They are deleted' } },
-        },
+        { responses: { 204: { description: 'They are deleted' } } },
       ),
       handler: async (request, reply) => {
         await passkeys.remove(server.callerOf(request).business_id, request.params.id)

@@ -82,12 +82,11 @@ export const fileBounds = {
 /** A file cannot be read: what is wrong, and what to do. */
 export class UnreadableFileError extends Error {}
 
-/** Bytes of a file are missing or wrong; `detail` is the parser's word on it. */
+/** Bytes of a file are missing or wrong; `detail` is the parser's word on it, also that it ran out of stack. */
 export class DamagedFileError extends UnreadableFileError {
   constructor(detail: string) {
-    super(
-      `it is damaged or incomplete (${detail.split('\n', 1)[0]?.slice(0, 200)}); save it again and upload it`,
-    )
+    const [reason] = /call stack/.test(detail) ? ['it is nested too deep'] : detail.slice(0, 200).split('\n')
+    super(`it is damaged or incomplete (${reason}); save it again and upload it`)
   }
 }
 

@@ -39,14 +39,14 @@ test('a text that is a number or blank is refused', () => {
     expect(check({ parts: [{ text }] })).toThrow('message.parts[0].text must be a text that is not blank')
 })
 
-test('a name or media type of a file that is no text is refused', () => {
+test('an address, name or media type of a file that is no text is refused', () => {
   const uri = 'https://example.com/a'
-  for (const field of ['name', 'mimeType']) {
+  for (const field of ['uri', 'name', 'mimeType']) {
     for (const value of [5, {}, ['a'], true])
       expect(check({ parts: [{ file: { uri, [field]: value } }] }, '0.3')).toThrow(
-        'message.parts[0].file must have texts as its name and mimeType',
+        'message.parts[0].file must have texts as its uri, name and mimeType',
       )
-    for (const value of ['a', '', null])
+    for (const value of field === 'uri' ? ['a'] : ['a', '', null])
       expect(check({ parts: [{ file: { uri, [field]: value } }] }, '0.3')).not.toThrow()
   }
 })

@@ -163,6 +163,15 @@ const loops: [what: string, objects: (string | number)[], reason: string][] = [
     'Pages tree contains circular reference',
   ],
   ['circle of two object streams, with the pages in it', [catalog, 3, 4, 3], 'Invalid Root reference'],
+  ...['[]', ['<</A ', '>>']].map(([open = '', close = '']): (typeof loops)[number] => [
+    `page in which 100,000 ${open === '[' ? 'lists' : 'dictionaries'} are in each other`,
+    [
+      catalog,
+      '<</Type/Pages/Count 1/Kids[3 0 R]>>',
+      `<</Type/Page/Parent 2 0 R/X ${times(open, 100_000)} 1 ${times(close, 100_000)}>>`,
+    ],
+    'it is nested too deep',
+  ]),
 ]
 
 const tooDeep = (format: string) => ({

@@ -67,6 +67,28 @@ test.each([
     '我不知道。',
     '我也同意。',
   ],
+  ...["I don't think so.", 'I have my doubts.', "I can't believe it", "I'm skeptical.", 'I have no idea.'],
+  ...[
+    "I don't mind.",
+    'I suppose not.',
+    'I see what you mean.',
+    "I'm fine with that.",
+    'I am not convinced.',
+  ],
+  ...['The user is unsure about this.', 'I really doubt that is true.', "I'm afraid not.", 'I wonder.'],
+  ...['Das bezweifle ich.', 'Das glaube ich nicht.', 'Ich bin mir nicht sicher.', 'Ich habe meine Zweifel.'],
+  ...['Da bin ich skeptisch.', 'Ich habe keine Ahnung.', 'Das sehe ich anders.', 'Ich stimme dir zu.'],
+  ...['Ich bin einverstanden.', 'Ich weiß es nicht.', 'Der Nutzer bezweifelt das.', 'Das finde ich gut.'],
+  ...[
+    '我怀疑这一点。',
+    '我不太确定。',
+    '我不信。',
+    '我也这么认为。',
+    '我没意见。',
+    '我有点怀疑',
+    '我明白了。',
+  ],
+  ...['我不同意你的看法。', '我不这么想。', '我对此表示怀疑。', '用户不确定。', '这我不信！'],
 ])('the reaction %s says nothing by itself and is not kept', (reaction) => {
   expect(findRejectionReason(reaction)).toBe('empty')
   expect(deriveLessonByRules({ ...turn, prompt: reaction }).notes).toEqual([])
@@ -77,7 +99,11 @@ test.each([
   'I know Italian.',
   'I hope to move to Rome.',
   '我知道意大利语。',
-])('the statement %s is none', (statement) => {
+  ...['I believe in God.', 'I like tea.', 'I prefer it black.', "I'm happy in Lyon.", 'I mind the noise.'],
+  ...['Ich habe zwei Kinder.', 'Ich bin Lehrer.', 'Ich denke auf Deutsch.', 'Ich mag Tee.'],
+  ...['我相信上帝。', '我想学德语。', '我认为茶比咖啡好。', '我有两个孩子。'],
+])('the statement %s is no reaction', (statement) => {
+  expect(findRejectionReason(statement)).toBeNull()
   expect(deriveLessonByRules({ ...turn, prompt: statement }).notes).toHaveLength(1)
 })
 

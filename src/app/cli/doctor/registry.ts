@@ -1,3 +1,4 @@
+import { readableJson } from '../../../infra/database/pagination.ts'
 import { openMasterKeys } from '../../../infra/secrets/master-key-files.ts'
 import { createScrubber } from '../../../infra/secrets/scrubber.ts'
 import { minHealthyKeys } from '../../../models/health/model-health.ts'
@@ -19,7 +20,7 @@ type UnhealthyKey = {
   reason: string | null
 }
 /** A key whose cooling is over counts as healthy, because the next call uses it. */
-const unhealthyKeysQuery = `SELECT subject_id, state, until, last_error->>'message' AS reason FROM mason.model_health
+const unhealthyKeysQuery = `SELECT subject_id, state, until, ${readableJson('last_error')}->>'message' AS reason FROM mason.model_health
   WHERE subject = 'key' AND state <> 'healthy' AND (state = 'disabled' OR until IS NULL OR until > now())`
 
 /** Reports what in the registry cannot serve. Reads only: it changes nothing and calls no vendor. */
@@ -36,10 +37,7 @@ export const checkRegistry: DoctorCheck = async (config) => {
     const findings = listFindings(view, new Map(unhealthy.map((key) => [key.subject_id, key])))
     if (config.database.kind === 'postgres') findings.push(...listOfflineFindings(view))
     if (config.recall) findings.push(await findRecall(database, view))
-    return findings.map((finding) => ({
-      ...finding,
-      text: toOneLine(scrubber.text(finding.text)),
-    }))
+    return findings.map((finding) => ({ ...finding, text: toOneLine(scrubber.text(finding.text)) }))
   })
   return (
     findings ?? [pass('not checked: another process uses the data folder; run mason models list --url …')]

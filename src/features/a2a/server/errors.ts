@@ -10,6 +10,10 @@ import type { FieldError } from '../../../state/resource-schema.ts'
 /** A bad request, in the protocol's own error (-32602, or 400). */
 export const malformed = (message: string): RequestMalformedError => new RequestMalformedError(message)
 
+/** For what the SDK fails at with an error of its program: those of our handlers are the protocol's, or are reported. */
+export const mistyped = (): RequestMalformedError =>
+  malformed('the request has a member of another type than the protocol gives it')
+
 const listFields = ({ message, remedy, detail }: MasonError): string => {
   const { errors = [] } = (detail ?? {}) as { errors?: FieldError[] }
   const fields = errors.slice(0, 5).map((error) => `${error.pointer}: ${error.detail}`)

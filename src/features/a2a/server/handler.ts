@@ -1,4 +1,5 @@
 import {
+  type Artifact,
   type Message,
   type StreamResponse,
   type Task,
@@ -13,6 +14,7 @@ import {
 } from '@a2a-js/sdk/errors'
 import type { JsonRpcTransportHandler } from '@a2a-js/sdk/server'
 import type { BusinessRuns } from '../../../engine/runs/business-runs.ts'
+import { isStorableId } from '../../../infra/lib/json-text.ts'
 import { openDeadline } from '../../../state/deadline.ts'
 import { isMasonError } from '../../../state/errors.ts'
 import type { RunEntry } from '../../../state/ports/tracer.ts'
@@ -143,6 +145,10 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
     const ids = { taskId: first.id, contextId: origin.contextId }
     const isOver = (run: RunView): boolean =>
       isEnded(run) || (endsAtQuestion && run.status === 'input_required')
+    const toUpdate = (artifact: Artifact, append: boolean, lastChunk: boolean): StreamResponse => {
+      const value = { ...ids, artifact, append, lastChunk, metadata: undefined }
+      return { payload: { $case: 'artifactUpdate', value } }
+    }
     const toKey = (run: RunView): string =>
       `${toState(run)} ${run.input_request?.id} ${run.consent_request?.payment_id}`
     yield { payload: { $case: 'task', value: await toOwnTask(first) } }
@@ -154,33 +160,17 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
         if (!answerNodes.includes(event.data.node)) continue
         const append = event.data.attempt === attempt
         attempt = event.data.attempt
-        const artifact = toAnswerPiece(event.data.text)
-        yield {
-          payload: {
-            $case: 'artifactUpdate',
-            value: { ...ids, artifact, append, lastChunk: false, metadata: undefined },
-          },
-        }
+        yield toUpdate(toAnswerPiece(event.data.text), append, false)
         continue
       }
       if (event.event === 'action' || event.event === 'todos') continue
       const run = event.event === 'done' ? event.data : await readOwn(first.id)
       if (toKey(run) === sent) continue
       sent = toKey(run)
-      for (const artifact of listArtifacts(run))
-        yield {
-          payload: {
-            $case: 'artifactUpdate',
-            value: { ...ids, artifact, append: false, lastChunk: true, metadata: undefined },
-          },
-        }
+      for (const artifact of listArtifacts(run)) yield toUpdate(artifact, false, true)
       call.isFinal = isOver(run)
-      yield {
-        payload: {
-          $case: 'statusUpdate',
-          value: { ...ids, status: toTaskStatus(run, origin), metadata: toEndMetadata(run) },
-        },
-      }
+      const value = { ...ids, status: toTaskStatus(run, origin), metadata: toEndMetadata(run) }
+      yield { payload: { $case: 'statusUpdate', value } }
       if (isOver(run)) return
     }
   }
@@ -235,9 +225,12 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
       throw malformed('historyLength must be a whole number')
   }
   const checkPush = async ({ id, url, token, authentication }: TaskPushNotificationConfig): Promise<void> => {
-    if (id.length > 255 || token.length > 1000)
-      throw malformed('id or token of the push configuration is too long')
     const { scheme = '', credentials = '' } = authentication ?? {}
+    // the SDK hands on what clients of 0.3 sent
+    if ([id, url, token, scheme, credentials].some((one) => typeof one !== 'string'))
+      throw malformed('id, url, token and authentication of the push configuration must be texts')
+    if (id.length > 255 || token.length > 1000 || !isStorableId(id))
+      throw malformed('id or token of the push is too long, or has U+0000, U+FFFD or half a surrogate pair')
     if (!/^[\x20-\x7e]*$/.test(`${token}${scheme}${credentials}`) || `${scheme}${credentials}`.length > 4000)
       throw malformed('token and authentication of the push configuration must be short ASCII texts')
     await pushes.check(businessId, url)
@@ -314,7 +307,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
       },
       async getTaskPushNotificationConfig({ taskId, id }) {
         const config = (await listPushes(taskId)).find((one) => one.id === (id || taskId))
-        if (!config) throw new TaskNotFoundError(`the task has no push configuration "${id}"`)
+        if (!config) throw new TaskNotFoundError('the task has no push configuration of this id')
         return config
       },
       listTaskPushNotificationConfigs: async ({ taskId }) => ({

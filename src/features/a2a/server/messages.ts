@@ -44,9 +44,9 @@ const findContentProblem = (name: string, value: unknown, version: keyof typeof 
     case 'file': {
       const [source, ...others] = isJsonObject(value) ? ['bytes', 'uri'].filter((one) => one in value) : []
       if (source === undefined || others.length > 0) return 'must have exactly one of bytes and uri'
-      const { bytes, name, mimeType } = value as Record<string, unknown>
-      if ([name, mimeType].some((one) => one !== undefined && typeof one !== 'string'))
-        return 'must have texts as its name and mimeType'
+      const { bytes, uri, name, mimeType } = value as Record<string, unknown>
+      if ([uri, name, mimeType].some((one) => one !== undefined && typeof one !== 'string'))
+        return 'must have texts as its uri, name and mimeType'
       return source === 'uri' || isBase64(bytes) ? null : 'must have base64 as its bytes'
     }
     default:

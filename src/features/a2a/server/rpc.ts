@@ -1,6 +1,7 @@
 import { formatSSEErrorEvent, formatSSEEvent } from '@a2a-js/sdk'
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server'
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
+import { mistyped } from './errors.ts'
 import { listActivated } from './extensions.ts'
 import { type AgentCall, createRequestHandler, type RequestHandler } from './handler.ts'
 import { omitNullMembers } from './messages.ts'
@@ -66,6 +67,7 @@ type RpcCall = SendCheck & Pick<AgentCall, 'signal' | 'isFinal'>
 
 /** Codes of JSON-RPC: https://www.jsonrpc.org/specification#error_object */
 const invalidRequest = -32600
+const internalError = -32603
 
 /** What is wrong with the envelope of a request, or null; its params are the method's own to check. */
 const findEnvelopeError = (body: unknown): string | null => {
@@ -84,11 +86,16 @@ const sends = {
 }
 
 /** A request of JSON-RPC to an agent of a business, in the version that it names. */
-export const handleRpc = (
+export const handleRpc = async (
   call: AgentCall,
   headers: Record<string, unknown>,
   body: unknown,
-): Promise<AgentResponse> => answerRpc(call, headers, body, (wire) => createRequestHandler(call, wire))
+): Promise<AgentResponse> => {
+  const response = await answerRpc(call, headers, body, (wire) => createRequestHandler(call, wire))
+  const { error } = ('body' in response ? response.body : {}) as { error?: { code: number; message: string } }
+  if (error?.code === internalError) Object.assign(error, { code: -32602, message: mistyped().message })
+  return response
+}
 
 /** The same with the operations of any agent. */
 export const answerRpc = async (

@@ -108,9 +108,7 @@ const answeredError = (): MasonError =>
   new MasonError(
     'input_answered',
     'this payment was approved or refused before, or the time for it is over',
-    {
-      remedy: 'close this page',
-    },
+    { remedy: 'close this page' },
   )
 
 /** What the page of a consent sends: an assertion, or a refusal. */

@@ -55,6 +55,9 @@ const toText = (value: Json): string => {
   }
 }
 
+/** Without exact numbers, which are no data of a run. */
+const toPlain = (value: unknown): Json[] => JSON.parse(JSON.stringify(value)) as Json[]
+
 const readCart = (value: Json): Read => {
   const raw = toText(value)
   const read = readBy(cartOfferSchema, raw)
@@ -78,7 +81,7 @@ const readCart = (value: Json): Read => {
     signed: signed?.ok ? { id, document: value } : null,
   }
   const problem = signed && !signed.ok ? toProblem(signed.violations) : null
-  return { offer, problem, methods: signed?.ok ? (payment_request.method_data as Json[]) : [] }
+  return { offer, problem, methods: signed?.ok ? toPlain(payment_request.method_data) : [] }
 }
 
 const entrySchema = z.looseObject({
@@ -142,7 +145,7 @@ const readCheckout = (offer: MerchantOffer, jwt: string): Read => {
     })
   const items = toLines(
     line_items.slice(0, maxLines).map(({ item, quantity }) => ({
-      label: quantity === 1 ? item.title : `${quantity} × ${item.title}`,
+      label: typeof item.title === 'string' && quantity !== 1 ? `${quantity} × ${item.title}` : item.title,
       minor: typeof item.price === 'number' ? item.price * quantity : item.price,
     })),
   )
@@ -154,7 +157,7 @@ const readCheckout = (offer: MerchantOffer, jwt: string): Read => {
   const checked: MerchantOffer = {
     ...offer,
     lines: [...items, ...added.filter(({ price }) => price.minor > 0)],
-    expires_at: typeof exp === 'number' && exp < 1e11 ? new Date(exp * 1000).toISOString() : null,
+    expires_at: typeof exp === 'number' && Math.abs(exp) < 1e11 ? new Date(exp * 1000).toISOString() : null,
     merchant: merchant?.name ? toLine(merchant.name) : null,
     signed: { id, document: jwt },
   }

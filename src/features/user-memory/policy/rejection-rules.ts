@@ -64,11 +64,16 @@ const isAboutOthers = (text: string, isInstruction: boolean): boolean => {
 export const mentionsUser = (text: string): boolean =>
   anyUser.test(text) || (/\p{L}/u.test(text) && !knownScript.test(text))
 
-/** A reaction to what was said before ("I doubt it."), which says nothing by itself. */
+/**
+ * A reaction to what was said before ("I doubt it."), which says nothing by itself: the user, words of degree, a verb of opinion, and
+ * nothing but words that point at what was said.
+ */
 const reactions: readonly RegExp[] = [
-  /^(?:i|we|the user)(?:['’]m| am| is)? (?:(?:do|does|did|would|can|could|really|still|just|also|highly|very much)(?:n['’]t| not)? |(?:don|doesn|didn|wouldn|can|couldn)['’]t ){0,2}(?:doubts?|thinks?|guess(?:es)?|hopes?|knows?|agrees?|disagrees?|believes?|supposes?|sees?|understands?|means?|sure|not sure)(?: (?:it|so|that|this|not|too|(?:about|of) (?:it|that|this))){0,3}[\s.!…]{0,9}$/iu,
-  /^(?:ich|yo|je) (?:ne |lo |le )?(?:bezweifle|glaube|denke|hoffe|weiß|verstehe|meine|dudo|creo|espero|sé|entiendo|doute|pense|crois|sais|comprends)(?: (?:es|das|ja|nicht|so|schon|auch|que sí|que no|eso|pas|ça|en)){0,3}[\s.!…]{0,9}$/iu,
-  /^(?:我|用户)(?:也|很|不|并不|有点){0,2}(?:怀疑|觉得|知道|同意|明白|懂|希望|猜)(?:这|那|它|是|不是|的|了|吧|一点){0,3}[\s。.！!]{0,9}$/u,
+  /^(?:(?:the )?user|i|we)(?:['’](?:m|ve|d|ll))?(?: (?:am|is|are|was|has|have|had|do|does|did|will|would|can|could|should|might|must|(?:do|does|did|wo|would|ca|could|is|are|has|have)n['’]t|can(?:not)?|not|no|my|their|some|really|still|just|also|too|very|much|highly|quite|rather|so|totally|completely|strongly|fully|seriously|only|never|be)){0,4} (?:doubt(?:s|ed|ful)?|think|thought|guess|hope|know|knew|agree|disagree|believe|suppose|assume|suspect|wonder|see|saw|understand|get|mean|meant|mind|care|like|prefer|say)(?:e?[sd])?(?: (?:it|so|that|this|these|those|not|too|either|more|less|better|about|of|on|with|to|in|at all|you|here|there|now|though|anymore|anyway|much|(?:what|how) you (?:mean|say|said)|can be|is|was|true|right|wrong)){0,5}[\s.!…]{0,9}$/iu,
+  /^(?:(?:the )?user|i|we)(?:['’](?:m|ve|d|re))?(?: (?:am|is|are|was|has|have|do|does|did|feel|seem|would|be|not|(?:is|are|has|have|would)n['’]t|really|still|just|also|very|quite|rather|so|a (?:bit|little)|totally|completely|fully|my|their|some|no|a|an|serious)){0,4} (?:(?:un)?sure|(?:un)?certain|s[kc]eptical|(?:un)?convinced|confused|doubtful|afraid|fine|okay?|happy|good|idea|clue|opinion|doubts?|objections?|preference)(?: (?:so|not|it|that|this|about|of|on|with|either|though|yet|anymore|at all)){0,4}[\s.!…]{0,9}$/iu,
+  /^(?:(?:das|dem|da|daran|so|es|darüber) )?(?:(?:ich|wir|(?:der|die) (?:be)?nutzer(?:in)?) )?(?:(?:be)?zweif(?:le|el[nt])|glaub(?:e|t|en)|denk(?:e|t|en)|hoff(?:e|t|en)|vermut(?:e|et|en)|weiß|wissen|versteh(?:e|t|en)|mein(?:e|t|en)|find(?:e|et|en)|seh(?:e|en)|sieht|stimm(?:e|t|en)|bin|ist|sind|hab(?:e|en)|hat|nehme)(?: (?:ich|wir|mir|uns|sich|es|das|dem|ihm|dir|ihnen|da|daran|darüber|davon|so|auch|nicht|kaum|schon|noch|sehr|stark|ganz|eher|wohl|doch|leider|nur|zu|an|anders|genauso|gut|schlecht|richtig|falsch|(?:un)?sicher|einverstanden|skeptisch|überzeugt|meine?|keine?|einige|zweifel|ahnung|meinung)){0,6}[\s.!…]{0,9}$/iu,
+  /^(?:yo|je) (?:ne |lo |le )?(?:dudo|creo|espero|sé|entiendo|doute|pense|crois|sais|comprends)(?: (?:que sí|que no|eso|pas|ça|en|no|lo)){0,3}[\s.!…]{0,9}$/iu,
+  /^(?:(?:这|那|对此|这一?点|那一?点)，?)?(?:我们?|用户)(?:也|都|很|不|没有?|有点|有些|并|真的|还是?|是|就|只|太|敢|非常|完全|十分|这么|这样|那么|能|可以|表示|觉得|有|对(?:此|这|这个|这一?点)){0,5}(?:怀疑|觉得|认为|以为|知道|同意|赞成|反对|明白|清楚|理解|懂|希望|猜|想|确定|肯定|相信|信|意见|看法|疑问|疑虑|异议|好奇)(?:这|那|它|是|不|太|的|了|吧|啊|呢|点|一点|么|你的?|这么|这样|没错|对|错|说|看法|意见|说法|很|大|可能){0,5}[\s。.！!…]{0,9}$/u,
 ]
 
 /**

@@ -61,7 +61,9 @@ const checkHash = (hash: unknown, value: unknown, part: string, what: string, re
   }
 }
 
-const readId = (value: unknown, name: string): string => String(isObject(value) ? value[name] : undefined)
+/** Of a member that is no text, an empty one: the types refuse it, and String() throws where it has a `toString`. */
+const readId = (value: unknown, name: string): string =>
+  isObject(value) && typeof value[name] === 'string' ? value[name] : ''
 
 /** The merchant's signature of the cart: by a trusted key, over this cart, for this audience, now. */
 const checkMerchant = (

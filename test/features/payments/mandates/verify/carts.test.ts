@@ -75,6 +75,7 @@ const check = (value: unknown, changes: object = {}) =>
 const pay = (value: unknown, changes: object = {}, of: unknown = cart) =>
   outline(verifyPaymentV1(JSON.stringify(value), JSON.stringify(of), { ...expected, ...changes }))
 const authorization = 'merchant_authorization'
+const placeholder = 'eyJhbGciOiJSUzI1NiIsImtpZIwMjQwOTA...'
 
 /** Every value with one leaf changed, and the path of it. */
 const mutateEach = (value: unknown, path = ''): [path: string, changed: unknown][] => {
@@ -138,12 +139,23 @@ describe('a signed cart', () => {
       const text = JSON.stringify({ ...cart, ...poison })
       expect(check(text)).toEqual(['crypto', `${field} no_canonical_json`])
       expect(pay(payment, {}, { ...cart, ...poison })).toEqual(['crypto', `cart.${field} no_canonical_json`])
-      const demo = { ...cart, ...poison, merchant_authorization: 'eyJhbGciOiJSUzI1NiIsImtpZIwMjQwOTA...' }
+      const demo = { ...cart, ...poison, merchant_authorization: placeholder }
       const user_authorization = 'fake_cart_mandate_hash_cart-1_fake_payment_mandate_hash_pm-1'
       expect(pay({ ...payment, user_authorization }, { skipped: [] }, demo)).toEqual([
         ...['crypto', `cart.${field} no_canonical_json`],
       ])
     }
+  })
+
+  test('whose id is no text is refused, with its payment and in the demo profile too', async () => {
+    const odd = { toString: 1, valueOf: 1 }
+    const unsigned = { ...cart, contents: { ...contents, id: odd }, merchant_authorization: placeholder }
+    expect(check(unsigned, { skipped: [] })).toEqual(['constraints', 'contents.id invalid_field'])
+    const signed = await issueCart({ ...contents, id: odd })
+    expect(pay(await issuePayment({ payment_mandate_id: odd }, signed), {}, signed)).toEqual([
+      ...['constraints', 'payment_mandate_contents.payment_mandate_id invalid_field'],
+      'cart.contents.id invalid_field',
+    ])
   })
 
   test('that is not signed, or by a placeholder, a stranger or with RS256, is refused', async () => {
