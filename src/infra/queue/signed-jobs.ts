@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
+import { parseExactJson } from '../../state/text/exact-json.ts'
 
 /** The data of a signed job: what an unsigned one has as data, as the text that was signed. */
 export type SignedJob = { payload: string; signature: string }
@@ -56,7 +57,7 @@ export const openSignedJob = (
   const error = secrets.length === 0 ? null : findSignatureError(id, signed, secrets, now)
   if (error !== null) return { error }
   try {
-    return { data: JSON.parse(signed.payload) }
+    return { data: parseExactJson(signed.payload) }
   } catch {
     return { error: 'the payload of the signed job is not JSON' }
   }
