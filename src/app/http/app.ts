@@ -46,9 +46,8 @@ const defaultBodyMemory: BodyMemory = {
   tokenBytes: defaultBodyMemoryMb.token * megabyte,
 }
 
-/** What a server needs: the runtime it serves, and how it authenticates, logs and closes. */
-export type AppOptions = {
-  runtime: Runtime
+/** Who may call, and what is open. */
+export type AccessOptions = {
   /** `off` makes every caller the business `default`, and only localhost may call. */
   auth: 'required' | 'off'
   /** Acts for any business; without it there is no such token. */
@@ -59,10 +58,15 @@ export type AppOptions = {
   metrics?: 'open' | 'admin' | 'off'
   docs?: 'open' | 'off'
   console?: 'open' | 'off'
-  /** Where the console is built; absent: in this package. */
-  consoleFolder?: string
   /** Addresses and networks whose X-Forwarded-For says where a request comes from. */
   trustedProxies?: readonly string[]
+}
+
+/** What a server needs: the runtime it serves, and how it authenticates, logs and closes. */
+export type AppOptions = AccessOptions & {
+  runtime: Runtime
+  /** Where the console is built; absent: in this package. */
+  consoleFolder?: string
   /** Gets one line per request, and internal errors; never bodies or tokens. */
   logger?: FastifyBaseLogger
   /** Between two comments on a stream of events. */

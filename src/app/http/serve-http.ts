@@ -1,21 +1,9 @@
 import type { AddressInfo } from 'node:net'
 import type { Runtime } from '../api.ts'
-import { createApp } from './app.ts'
+import { type AccessOptions, createApp } from './app.ts'
 
 /** Where the server listens, and how it authenticates. */
-export type ServeOptions = {
-  /** `off` makes every caller the business `default`, and only localhost may call. */
-  auth: 'required' | 'off'
-  /** Acts for any business; without it there is no such token. */
-  adminToken?: string | null
-  /** Origins whose pages may call; `*` for all. */
-  corsOrigins?: readonly string[]
-  /** `admin`: with the admin token only; `off`: not there. */
-  metrics?: 'open' | 'admin' | 'off'
-  docs?: 'open' | 'off'
-  console?: 'open' | 'off'
-  /** Addresses and networks whose X-Forwarded-For says where a request comes from. */
-  trustedProxies?: readonly string[]
+export type ServeOptions = AccessOptions & {
   /** 0: any free one. */
   port?: number
   /** Absent: this machine alone. */

@@ -36,10 +36,7 @@ export const checkRegistry: DoctorCheck = async (config) => {
     const findings = listFindings(view, new Map(unhealthy.map((key) => [key.subject_id, key])))
     if (config.database.kind === 'postgres') findings.push(...listOfflineFindings(view))
     if (config.recall) findings.push(await findRecall(database, view))
-    return findings.map((finding) => ({
-      ...finding,
-      text: toOneLine(scrubber.text(finding.text)),
-    }))
+    return findings.map((finding) => ({ ...finding, text: toOneLine(scrubber.text(finding.text)) }))
   })
   return (
     findings ?? [pass('not checked: another process uses the data folder; run mason models list --url …')]
