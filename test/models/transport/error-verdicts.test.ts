@@ -118,6 +118,11 @@ test.each([
     'too_long',
   ],
   [400, 'Die Eingabe ist zu lang.', 'e', 'model_context_too_long', 'too_long'],
+  [400, 'Der Name der Funktion ist zu lang.', 'e', 'model_bad_request', undefined],
+  [400, 'context overflow strategy x is not supported', 'e', 'model_bad_request', undefined],
+  [400, 'Invalid model parameter: temperature', 'e', 'model_bad_request', undefined],
+  [400, 'The token is invalid at position 4 of JSON', 'e', 'model_bad_request', undefined],
+  [400, "'credits' ist nicht aus der Liste der Felder", 'e', 'model_bad_request', undefined],
   // a token of JSON, and one of access
   [400, 'The token is incorrect for JSON at position 4', 'e', 'model_bad_request', undefined],
   [400, 'Your access token has expired', 'e', 'model_unauthorized', 'bad_key'],
