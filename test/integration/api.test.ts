@@ -87,6 +87,23 @@ describe('POST /v1/runs', () => {
     await ended(first)
   })
 
+  test('keeps the digits of an integer beyond 2^53, and refuses it where a number is asked for', async () => {
+    planner({ text: 'Hello.' })
+    const send = (more: string) =>
+      server.call('POST', '/v1/runs', {
+        token: adminToken,
+        headers: { 'content-type': 'application/json' },
+        raw: `{"prompt": "Hi", "user_id": "u1", ${more}}`,
+      })
+    const accepted = await send(
+      '"metadata": {"order": 9007199254740993, "in": [{"n": -12345678901234567890}], "k": 7}',
+    )
+    const { metadata } = await ended(accepted)
+    expect(metadata).toEqual({ order: '9007199254740993', in: [{ n: '-12345678901234567890' }], k: 7 })
+    const refused = await send('"limits": {"max_tokens": 9007199254740993}')
+    expect([refused.status, refused.body.errors[0].pointer]).toEqual([422, '/limits/max_tokens'])
+  })
+
   test('refuses the session of another user, unknown tools and models, and fields not built yet, each by its pointer', async () => {
     planner({ text: 'Hello.' })
     const session_id = unique('s')

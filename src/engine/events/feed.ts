@@ -24,19 +24,22 @@ type FeedMessage = { tenant: string; session_id: string } & (
 )
 
 /**
- * The visible position of each session as one short text: its turns, its last action, and the states of its unfinished
- * runs. Every part is a short index scan, however long the session.
+ * The visible position of each session as two short texts: what a status depends on, its turns and the states of its unfinished runs,
+ * and what changes as they work, whether they have begun and its last action. Every part is a short index scan, however long the session.
  */
 const marksStatement = `
-  SELECT f.key, concat_ws('|', s.turns,
-    (SELECT max(a.seq) FROM actions a WHERE a.tenant = f.tenant AND a.session_id = f.session_id),
-    (SELECT string_agg(r.run_id || r.status || r.run_at, ',' ORDER BY r.turn) FROM runs r
-     WHERE r.tenant = f.tenant AND r.session_id = f.session_id AND r.status IN ${openStatusesSql})) AS mark
-  FROM json_to_recordset($1::json) AS f(key text, tenant text, session_id text)
-  JOIN sessions s ON s.tenant = f.tenant AND s.session_id = f.session_id`
+  SELECT f.key, concat_ws('|', s.turns, o.states) AS states, concat_ws('|', o.begun,
+    (SELECT max(a.seq) FROM actions a WHERE a.tenant = s.tenant AND a.session_id = s.session_id)) AS progress
+  FROM json_array_elements_text($1::json) AS f(key)
+  JOIN sessions s ON s.tenant = split_part(f.key, '/', 1) AND s.session_id = split_part(f.key, '/', 2)
+  CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE r.status = 'running') AS begun,
+      string_agg(r.run_id || replace(r.status, 'running', 'queued') || r.run_at, ',' ORDER BY r.turn) AS states
+    FROM runs r WHERE r.tenant = s.tenant AND r.session_id = s.session_id AND r.status IN ${openStatusesSql}) o`
 
-/** The mark of a session that does not exist. */
-const missingMark = ''
+/** The marks of a session; both are empty where it does not exist. */
+type Marks = { states: string; progress: string }
+const noMarks: Marks = { states: '', progress: '' }
 
 /**
  * Notifies the followers in this process of changes in their sessions: at once by a hint, and within a second by one
@@ -46,7 +49,7 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
   const { sql, hints, clock, log } = options
   const followers = new Map<string, Set<SessionFollower>>()
   const businessFollowers = new Map<string, Set<() => void>>()
-  const seenMarks = new Map<string, string>()
+  const seenMarks = new Map<string, Marks>()
   const cancelWatchers = new Set<() => void>()
   const keyOf = (businessId: string, sessionId: string): string => `${businessId}/${sessionId}`
 
@@ -90,21 +93,15 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
   const pollMarks = async (): Promise<void> => {
     if (followers.size === 0) return
     const keys = [...followers.keys()]
-    const { rows } = await sql.query<{ key: string; mark: string }>(marksStatement, [
-      JSON.stringify(
-        keys.map((key) => {
-          const slash = key.indexOf('/')
-          return { key, tenant: key.slice(0, slash), session_id: key.slice(slash + 1) }
-        }),
-      ),
-    ])
-    const marks = new Map(rows.map(({ key, mark }) => [key, mark]))
+    const { rows } = await sql.query<Marks & { key: string }>(marksStatement, [JSON.stringify(keys)])
+    const found = new Map(rows.map(({ key, ...marks }) => [key, marks]))
     for (const key of keys) {
-      const mark = marks.get(key) ?? missingMark
-      const group = followers.get(key)
-      if (!group || seenMarks.get(key) === mark) continue
-      seenMarks.set(key, mark)
-      for (const follower of group) follower.onChange('status')
+      const [marks, seen, group] = [found.get(key) ?? noMarks, seenMarks.get(key), followers.get(key)]
+      const isSame = seen?.states === marks.states
+      if (!group || (isSame && seen.progress === marks.progress)) continue
+      seenMarks.set(key, marks)
+      // who waits for a status reads nothing for an action
+      for (const follower of group) follower.onChange(isSame ? 'claimed' : 'status')
     }
   }
   const polling = repeatWork(pollMarks, 1000, clock, log, 'polling for new actions')

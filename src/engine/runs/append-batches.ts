@@ -8,10 +8,7 @@ import { createLeaseLostError, type LeaseGuard } from './leases.ts'
 type HeldAppend = Append & { lease: LeaseGuard; bytes: number }
 
 /** Bounds of what shares a commit. Of an embedded database, which has no flush to share, less. */
-const limits = {
-  postgres: { rows: 64, bytes: 1024 * 1024 },
-  embedded: { rows: 16, bytes: 256 * 1024 },
-}
+const limits = { postgres: { rows: 64, bytes: 1024 * 1024 }, embedded: { rows: 16, bytes: 256 * 1024 } }
 
 const bytesOf = ({ row }: Append): number => {
   let bytes = 0

@@ -144,10 +144,7 @@ const round = (value: DecimalValue, places: DecimalValue): DecimalValue => {
       'Write for example round(x, 2).',
     )
   const shift = new Exact(10).pow(count)
-  return {
-    number: Exact.mul(roundToSettled(value), shift).toDecimalPlaces(0).div(shift),
-    exact: value.exact,
-  }
+  return { number: Exact.mul(roundToSettled(value), shift).toDecimalPlaces(0).div(shift), exact: value.exact }
 }
 
 type Numbers = readonly [DecimalValue, ...DecimalValue[]]

@@ -18,6 +18,7 @@ import { isMasonError, type MasonError, passesSoon, toMasonError } from '../../s
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
+import { parseExactJson } from '../../state/text/exact-json.ts'
 import {
   advanceSession,
   claimDueSessions,
@@ -307,7 +308,7 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
     const judged: (Attempt & { verdict: Verdict; seq: number })[] = []
     for (const { seq, job_id, data, attempts } of rows) {
       // its signature was checked when it came
-      const job = await readJob({ id: job_id, name: 'run', data: JSON.parse(data) }, [], clock.now())
+      const job = await readJob({ id: job_id, name: 'run', data: parseExactJson(data) }, [], clock.now())
       if ('errors' in job) {
         // by the rules of a newer version; after others it is tried when it is the first
         if (judged.length > 0) break

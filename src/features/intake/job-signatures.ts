@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { type SignedJob, toJobMac } from '../../infra/queue/signed-jobs.ts'
+import { parseExactJson } from '../../state/text/exact-json.ts'
 
 const signedJobSchema = z.strictObject({ payload: z.string(), signature: z.string() })
 
@@ -29,7 +30,7 @@ export const openSignedJob = (
   const error = secrets.length === 0 ? null : findSignatureError(id, signed, secrets, now)
   if (error !== null) return { error }
   try {
-    return { data: JSON.parse(signed.payload) }
+    return { data: parseExactJson(signed.payload) }
   } catch {
     return { error: 'the payload of the signed job is not JSON' }
   }

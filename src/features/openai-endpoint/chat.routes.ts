@@ -114,6 +114,7 @@ export default defineEndpointRoutes((app, endpoint) => {
       problems: ['not_found'],
       // a history of 50,000 messages with a few parts each
       maxValues: 400_000,
+      passesNumbers: true,
     }),
     schema: { querystring: openAIQuery, body: chatRequestSchema },
     handler: (request, reply) => {

@@ -50,10 +50,7 @@ export const askShop = async (
   const reply = await askAgent(context, message)
   const problem = explainReply(reply)
   if (problem !== null) return { problem }
-  return {
-    parts: payments.readParts(reply.data),
-    context_id: reply.context_id ?? message.context_id ?? null,
-  }
+  return { parts: payments.readParts(reply.data), context_id: reply.context_id ?? message.context_id ?? null }
 }
 
 /** Why there is nothing in a reply that could be read. */

@@ -36,12 +36,7 @@ export const openDatabases = async (
       : { loadDataDir, migrations, log },
   )
   const { plain } = loginRoles[paymentSettings.url]
-  return {
-    api: opened,
-    worker: opened,
-    payments: toRoleDatabase(opened, plain),
-    close: () => opened.close(),
-  }
+  return { api: opened, worker: opened, payments: toRoleDatabase(opened, plain), close: () => opened.close() }
 }
 
 /** Like `openDatabases`, for a command that needs one database and not the parts of a process. */

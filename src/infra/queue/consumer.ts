@@ -10,6 +10,7 @@ import {
 } from 'bullmq'
 import { LRUCache } from 'lru-cache'
 import type { Log } from '../../state/ports/log.ts'
+import { hasLongNumbers, parseExactJson } from '../../state/text/exact-json.ts'
 import { settlesWithin } from '../lib/timeouts.ts'
 import { type JobHandler, overrideJobOptions } from './jobs.ts'
 import { describeQueueError, type QueueDriver } from './queue-driver.ts'
@@ -70,7 +71,9 @@ export class PatientWorker extends Worker<unknown, unknown, string, IQueueBacken
 
   protected override createJob(json: JobJson, id: string) {
     try {
-      return super.createJob(json, id)
+      const job = super.createJob(json, id)
+      if (hasLongNumbers(String(json.data))) job.data = parseExactJson(String(json.data))
+      return job
     } catch {
       return super.createJob({ ...json, data: JSON.stringify(json.data) }, id)
     }

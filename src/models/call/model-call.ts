@@ -327,17 +327,10 @@ export const startCall = (
         .filter(({ candidate: { model }, error }) => !useless.has(model.id) || isFinalForModel(error))
         .map((one) => ({ ...one, isOver: over.has(toCandidateKey(one.candidate)) }))
       const isOver = (skipped: SkippedCandidate): boolean =>
-        [...tried].some(
-          ([
-            id,
-            {
-              candidate: { model, key },
-            },
-          ]) => {
-            const isSame = over.has(id) && (key?.label ?? null) === skipped.key_label
-            return model.name === skipped.model && (useless.has(model.id) || isSame)
-          },
-        )
+        [...tried].some(([id, { candidate }]) => {
+          const isSame = over.has(id) && (candidate.key?.label ?? null) === skipped.key_label
+          return candidate.model.name === skipped.model && (useless.has(candidate.model.id) || isSame)
+        })
       return { tried: failures, refused, passedOver: [...choice.passedOver, ...passedOver], isOver }
     },
   }

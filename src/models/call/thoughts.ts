@@ -184,11 +184,7 @@ export const openThoughts = (canRestart: boolean, onDelta: (delta: ResultDelta) 
     take({ text, reasoning, restart }: ResultDelta): void {
       if (restart) split = openSplit(canRestart)
       const delta = split.push(text)
-      pass({
-        ...delta,
-        reasoning: reasoning + delta.reasoning,
-        ...(restart && { restart }),
-      })
+      pass({ ...delta, reasoning: reasoning + delta.reasoning, ...(restart && { restart }) })
     },
     /** The result without the thoughts in its text, which stays as `raw`. */
     finish(result: CanonicalResult): CanonicalResult {

@@ -4,10 +4,7 @@ import type { MicroPrices, ModelEntry, RegistryView, RouteEntry } from '../ports
 import { supportsImages } from './vision.ts'
 
 /** Which category serves a role that has no route of its own. CONTRACT section 7. */
-const categories: Readonly<Record<string, string>> = {
-  embedding: 'embedding',
-  vision: 'multimodal',
-}
+const categories: Readonly<Record<string, string>> = { embedding: 'embedding', vision: 'multimodal' }
 const textRoles = new Set(['planner', 'understand', 'reflection', 'output', 'compaction', 'distill'])
 
 /** The category of a known role; null for a role of the admin's own, which only a route serves. */

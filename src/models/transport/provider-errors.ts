@@ -59,6 +59,7 @@ const toErrorCode = (status: number): ModelErrorCode => {
 const isRetryable = (status: number): boolean =>
   [408, 409, 420, 421, 423, 424, 425, 498, 499].includes(status) || status >= 500
 
+const balanceRemedy = 'add credit to the account of this key, or raise its quota'
 const findStatusRemedy = (status: number): string | undefined => {
   if (status >= 300 && status < 400) return 'put the address it redirects to into OPENAI_BASE_URL'
   if (status === 404) return 'check OPENAI_MODEL, and OPENAI_BASE_URL (it usually ends in /v1)'
@@ -116,17 +117,9 @@ const createUpstreamError = (
   const retry = meaning === undefined ? status === undefined || isRetryable(status) : retried.has(meaning)
   // as the vendor's own status says
   const isLimited = meaning === 'no_balance' && (status === undefined || status === 429)
-  const code = isLimited
-    ? 'model_rate_limited'
-    : meaning === undefined
-      ? toErrorCode(status ?? 500)
-      : codes[meaning]
-  const remedy =
-    meaning === 'no_balance'
-      ? 'add credit to the account of this key, or raise its quota'
-      : status === undefined
-        ? undefined
-        : findStatusRemedy(status)
+  const plainCode = meaning === undefined ? toErrorCode(status ?? 500) : codes[meaning]
+  const code = isLimited ? 'model_rate_limited' : plainCode
+  const remedy = meaning === 'no_balance' ? balanceRemedy : findStatusRemedy(status ?? 0)
   return {
     code,
     what,

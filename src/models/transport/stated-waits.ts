@@ -1,3 +1,5 @@
+import { isJsonObject } from '../../infra/lib/json-text.ts'
+
 /** The longest wait, whatever the server asks for. */
 const maxWaitMs = 86_400_000
 /** The longest wait for a limit that the server only tells of. */
@@ -5,25 +7,26 @@ const maxResetMs = 600_000
 
 /** The first that fits counts. */
 const units: readonly (readonly [name: RegExp, ms: number])[] = [
-  [/^(ms|milli|毫)/i, 1],
+  [/^(ms|mil|毫)/i, 1],
+  [/^(h|st|小)/i, 3_600_000],
   [/^(s|秒)/i, 1000],
   [/^(m|分)/i, 60_000],
-  [/^(h|小)/i, 3_600_000],
   [/^/, 86_400_000],
 ]
-const unit = '(?:milliseconds?|millis|ms|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|[smhd])(?![a-z])'
+/** In English, German, French and Spanish. */
+const unit = String.raw`(?:ms|mill?i\p{L}*|s(?:[eé][ckg]\p{L}*|tunden?)?|m(?:in\p{L}*)?|h(?:(?:ou|eu)?rs?|eures?|oras?)?|d(?:ays?|[ií]as?)?|tage?n?|jours?)(?!\p{L})`
 const amount = String.raw`\d{1,15}(?:\.\d{1,9})?\s{0,3}(?:${unit}|毫秒|秒|分|小时|天)`
 const duration = String.raw`(?:${amount}[\s,钟]{0,3}(?:and\s)?){1,5}`
-const time = String.raw`\d{4}-\d\d-\d\dT[\d:.]{5,20}(?:Z|[+-]\d\d:?\d\d)`
-const isDuration = new RegExp(String.raw`^\s*${duration}$`, 'i')
+const time = String.raw`\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z| ?UTC| ?GMT|[+-]\d\d:?\d\d)`
+const isDuration = new RegExp(String.raw`^\s*${duration}$`, 'iu')
 /** ISO, or that of HTTP: `Date.parse` reads a year in any text with a number. */
 const isDate = /^\s*(?:\d{4}-\d\d-\d\d[T ]|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? .{1,16})\d\d:\d\d/i
 /** The words around a wait. */
-const before = String.raw`try(?:ing)? again|retry(?:ing)?(?!\W?(?:attempt|count|limit|times))|wait(?:ing)?|resets?|available (?:again |back )?(?:in|at|after)|back`
+const before = String.raw`try(?:ing)? again|retry(?:ing)?(?!\W?(?:attempt|count|limit|times))|wait(?:ing)?|resets?|available (?:again |back )?(?:in|at|after)|back|allowed|cool-?down|versuchen|warten|erneut|r[ée]essay\p{L}*|attend(?:ez|re)|int[ée]nt\p{L}*|espere`
 const phrases = [
-  new RegExp(String.raw`(?:${before})\b[^.;\d]{0,40}(${duration}|${time})`, 'i'),
-  new RegExp(`(${duration})[之以]?后[^。；]{0,8}(?:重[试新置]|再[试次请来]|恢复|解除)`, 'i'),
-  new RegExp(String.raw`等待?\s{0,3}(${duration})`, 'i'),
+  new RegExp(String.raw`(?:${before})\b[^.;\d]{0,40}(${duration}|${time})`, 'iu'),
+  new RegExp(`(${duration})[之以]?[后後][^。；]{0,8}(?:重[试試新置]|再[试試次请来]|恢复|解除)`, 'iu'),
+  new RegExp(String.raw`等待?\s{0,3}(${duration})`, 'iu'),
 ]
 
 /** "1h2m3.5s", "20 seconds", "350ms". */
@@ -38,6 +41,7 @@ const parseDurationMs = (text: string): number =>
 
 /** A time in the past does not count. A number is an amount of `unitMs`, or seconds or milliseconds since 1970. */
 const toWaitMs = (value: unknown, unitMs: number, nowMs: number): number | undefined => {
+  if (isJsonObject(value)) return toWaitMs(value.seconds, 1000, nowMs)
   if (typeof value !== 'number' && (typeof value !== 'string' || value.trim() === '')) return undefined
   const text = String(value)
   if (isDuration.test(text)) return Math.min(maxWaitMs, Math.ceil(parseDurationMs(text)))
@@ -78,7 +82,7 @@ export const readHeaderWaits = (from: Headers, now: Date): HeaderWaits => {
 export type HeaderWaits = { askedMs?: number | undefined; resetMs?: number | undefined }
 
 const fields =
-  /^(retry_?(after|delay|in)|reset_?(after|in|at|time)?|wait(_?time)?|estimated_?time|(x_)?rate_?limit_?reset\w*)(_?(ms|millis(econds)?|s|sec|seconds))?$/i
+  /^(retry_?(after|delay|in)|resets?_?(after|in|at|time)?|(next_?)?available_?(at|in)|cool_?down|wait(_?time)?|estimated_?time|(x_)?rate_?limit_?reset\w*)(_?(ms|millis(econds)?|s|sec|seconds))?$/i
 
 /** The wait in a field of a body, however deep. */
 const findWaitField = (value: unknown, nowMs: number, depth = 0): number | undefined => {

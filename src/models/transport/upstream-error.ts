@@ -38,16 +38,15 @@ const isWord = (value: unknown): value is string | number =>
 
 /**
  * The objects that describe an error, the innermost first: `{error}`, `{errors: [..]}`, MiniMax's `base_resp`, Spark's
- * `header`, Volcengine's `ResponseMetadata`, OpenAI's `response` of a failed one, Azure's `innererror`, Google's `details`,
+ * `header`, Volcengine's `ResponseMetadata`, Tencent's `Response`, OpenAI's `response` of a failed one, Azure's `innererror`, Google's `details`,
  * or the body itself. Gemini's OpenAI-compatible endpoint wraps it into a list.
  */
 const listDescriptions = (value: unknown, depth = 0): Fields[] => {
   const one = Array.isArray(value) ? value[0] : value
   if (!isJsonObject(one) || depth > 3) return []
-  const { error, Error: capital, errors, base_resp, header, ResponseMetadata, response } = one
-  const inner = [error, capital, errors, base_resp, header, ResponseMetadata, response].flatMap((part) =>
-    listDescriptions(part, depth + 1),
-  )
+  const { error, Error: capital, errors, base_resp, header, ResponseMetadata, response, Response } = one
+  const parts = [error, capital, errors, base_resp, header, ResponseMetadata, response, Response]
+  const inner = parts.flatMap((part) => listDescriptions(part, depth + 1))
   return [...inner, one]
 }
 
@@ -108,10 +107,11 @@ const isGood = (code: unknown): boolean =>
  */
 export const findReportedError = (value: unknown): unknown => {
   if (!isJsonObject(value)) return null
-  const { error, errors, base_resp, choices, data } = value
-  if (error) return value
+  const { error, errors, base_resp, header, Response, choices, data } = value
+  if (error || (isJsonObject(Response) && Response.Error)) return value
   if (Array.isArray(choices) || Array.isArray(data)) return null
-  if (isJsonObject(base_resp) && !isGood(base_resp.status_code)) return value
+  const head = [base_resp, header].find(isJsonObject)
+  if (head && !isGood(head.status_code ?? head.code)) return value
   if (Array.isArray(errors) && errors.length > 0) return value
   if (value.type === 'error' || value.object === 'error') return value
   const hasWords = messageFields.some((name) => readText(value[name]) !== undefined)

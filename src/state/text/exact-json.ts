@@ -1,3 +1,6 @@
+/** Whether a JSON text may have a number that `parseExactJson` reads in another way than `JSON.parse`. */
+export const hasLongNumbers = (text: string): boolean => /\d{16}|\d[eE]\+?\d{3}/.test(text)
+
 /**
  * The value of a JSON text, its digits exact: what no number holds, an integer beyond 2^53 or 1e400, is the text of its
  * digits. Throws a SyntaxError. It uses nothing outside itself, so that a thread can be given its source.

@@ -131,5 +131,11 @@ describe.skipIf(redisUrl === undefined)('the intake queue (needs TEST_REDIS_URL)
       await queue.readText('broken'),
       await queue.readText('none'),
     ]).toEqual([...[JSON.stringify(data), '{"prompt": ', null]])
+    await client.add('run', {}, { jobId: 'digits' })
+    const digits = '{"metadata": {"order": 9007199254740993, "n": 42}}'
+    await harness.admin.hset(`${harness.prefix}:${intakeQueueName}:digits`, 'data', digits)
+    expect(await queue.take(false)).toMatchObject({
+      data: { metadata: { order: '9007199254740993', n: 42 } },
+    })
   })
 })

@@ -7,6 +7,7 @@ import {
   readErrorObject,
 } from '../../../src/models/transport/provider-errors.ts'
 import { readBodyWaitMs, readHeaderWaits } from '../../../src/models/transport/stated-waits.ts'
+import { findReportedError } from '../../../src/models/transport/upstream-error.ts'
 
 /** What an error of a vendor means, by its status (200: inside a reply), type and words. */
 const toVerdict = (status: number, message: string, type = 'e'): ProviderError => {
@@ -82,12 +83,64 @@ test.each([
   [400, 'model X: the parameter logit_bias has been deprecated', 'e', 'model_bad_request', undefined],
   [403, 'Your country is not supported', 'e', 'model_bad_request', 'unknown_model'],
   [403, 'Country, region, or territory not supported', 'e', 'model_bad_request', 'unknown_model'],
+  // no balance, in any language
+  [400, 'Ihr Guthaben ist aufgebraucht.', 'e', 'model_unauthorized', 'no_balance'],
+  [403, 'Crédit insuffisant : veuillez recharger votre compte.', 'e', 'model_unauthorized', 'no_balance'],
+  [429, 'Saldo insuficiente', 'e', 'model_rate_limited', 'no_balance'],
+  [400, '帳戶餘額不足', 'e', 'model_unauthorized', 'no_balance'],
+  [403, '残高が不足しています', 'e', 'model_unauthorized', 'no_balance'],
+  [400, 'Недостаточно средств на счёте', 'e', 'model_unauthorized', 'no_balance'],
+  [400, '크레딧이 부족합니다', 'e', 'model_unauthorized', 'no_balance'],
+  [403, '预扣费额度失败', 'insufficient_user_quota', 'model_unauthorized', 'no_balance'],
+  [400, 'Budget has been exceeded! Max budget: 1.0', 'e', 'model_unauthorized', 'no_balance'],
+  [403, 'The free tier of the model has been exhausted.', 'e', 'model_unauthorized', 'no_balance'],
+  [400, 'Your thinking must be less than the budget', 'e', 'model_bad_request', undefined],
+  // what other vendors say
+  [200, 'Open api qps request limit reached', 'e', 'model_rate_limited', 'rate_limited'],
+  [400, 'the request limits are: 10 tools', 'e', 'model_bad_request', undefined],
+  [200, 'Access token invalid or no longer valid', 'e', 'model_unauthorized', 'bad_key'],
+  [400, 'Tool call validation failed: parameters for x', 'e', 'model_bad_reply', 'bad_output'],
+  [400, 'Invalid model name passed in model=m1', 'e', 'model_bad_request', 'unknown_model'],
+  [400, 'model ID m1 with on-demand throughput isn’t supported', 'e', 'model_bad_request', 'unknown_model'],
+  [403, 'It requires moderation and your input was flagged', 'e', 'model_content_filtered', 'filtered'],
+  [
+    400,
+    'input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000',
+    'e',
+    'model_context_too_long',
+    'too_long',
+  ],
+  [
+    422,
+    '`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 and 500',
+    'e',
+    'model_context_too_long',
+    'too_long',
+  ],
+  [400, 'Die Eingabe ist zu lang.', 'e', 'model_context_too_long', 'too_long'],
+  [400, 'Der Name der Funktion ist zu lang.', 'e', 'model_bad_request', undefined],
+  [400, 'context overflow strategy x is not supported', 'e', 'model_bad_request', undefined],
+  [400, 'Invalid model parameter: temperature', 'e', 'model_bad_request', undefined],
+  [400, 'The token is invalid at position 4 of JSON', 'e', 'model_bad_request', undefined],
+  [400, "'credits' ist nicht aus der Liste der Felder", 'e', 'model_bad_request', undefined],
   // a token of JSON, and one of access
   [400, 'The token is incorrect for JSON at position 4', 'e', 'model_bad_request', undefined],
   [400, 'Your access token has expired', 'e', 'model_unauthorized', 'bad_key'],
 ] as const)('%i %s (%s) is %s, %s', (status, message, type, code, meaning) => {
   const verdict = toVerdict(status, message, type)
   expect([verdict.code, verdict.meaning]).toEqual([code, meaning])
+})
+
+test.each([
+  [{ header: { code: 11202, message: 'AppIdQpsOverFlowError:(qps overflow)' } }, 'rate_limited'],
+  [{ Response: { Error: { Code: 'FailedOperation.ResourcePackExhausted', Message: 'no' } } }, 'no_balance'],
+  [{ Response: { Error: { Code: 'AuthFailure.SecretIdNotFound', Message: 'no' } } }, 'bad_key'],
+] as const)('the error %j in a reply is %s', (body, meaning) => {
+  expect([findReportedError(body), readErrorObject(body).meaning]).toEqual([body, meaning])
+})
+
+test('a reply whose header is good reports no error', () => {
+  expect(findReportedError({ header: { code: 0, message: 'Success' }, payload: {} })).toBe(null)
 })
 
 test('of a gateway that gave up says that the vendor may have acted', () => {
@@ -115,6 +168,8 @@ test.each([
   expect(isSchemaRefusal({ status, body: JSON.stringify({ error: { message } }) })).toBe(isRefusal)
 })
 
+const startMs = Date.parse('2026-01-01T00:00:00Z')
+
 test.each([
   ['The model is available 3 days a week', undefined],
   ['retry attempts 3 s', undefined],
@@ -123,8 +178,15 @@ test.each([
   ['retry your request after 3 s', 3000],
   ['请在 20 秒后重试', 20_000],
   ['20秒之后再试', 20_000],
+  ['30秒後に再試行してください', 30_000],
+  ['Bitte versuchen Sie es in 30 Sekunden erneut.', 30_000],
+  ['Bitte warten Sie 2 Stunden', 7_200_000],
+  ['Veuillez réessayer dans 20 secondes', 20_000],
+  ['Inténtelo de nuevo en 15 segundos', 15_000],
+  ['Next request allowed in 7 sec', 7000],
+  ['Your limit resets at 2026-01-01 00:00:09 UTC', 9000],
 ] as const)('the words "%s" ask for a wait of %s', (words, ms) => {
-  expect(readBodyWaitMs({}, words)).toBe(ms)
+  expect(readBodyWaitMs({}, words, startMs)).toBe(ms)
 })
 
 test.each([
@@ -135,7 +197,17 @@ test.each([
   ['2026-01-01T00:00:09.5Z', 9500],
   ['2025-01-01T00:00:00Z', 0],
 ] as const)('the field of a wait with "%s" asks for %s', (value, ms) => {
-  expect(readBodyWaitMs({ retry_after: value }, '', Date.parse('2026-01-01T00:00:00Z'))).toBe(ms)
+  expect(readBodyWaitMs({ retry_after: value }, '', startMs)).toBe(ms)
+})
+
+test.each([
+  [{ resets_in_seconds: 30 }, 30_000],
+  [{ error: { resets_at: startMs / 1000 + 60 } }, 60_000],
+  [{ cooldown_seconds: 9 }, 9000],
+  [{ next_available_at: '2026-01-01T00:00:20Z' }, 20_000],
+  [{ error: { details: [{ retryDelay: { seconds: 34, nanos: 0 } }] } }, 34_000],
+])('the body %j asks for a wait of %s', (body, ms) => {
+  expect(readBodyWaitMs(body, '', startMs)).toBe(ms)
 })
 
 test.each([

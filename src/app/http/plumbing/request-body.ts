@@ -8,6 +8,7 @@ import type { App, RouteDoc } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
 import { type FieldError, toPointer } from '../../../state/resource-schema.ts'
 import { maxRequestBytes } from '../../../state/run-request.ts'
+import { hasLongNumbers, parseExactJson } from '../../../state/text/exact-json.ts'
 import { maxJsonValues, measureJson } from '../../../state/text/json-size.ts'
 import { type BodyMemory, type BodyReservation, createBodyBudget } from './body-budget.ts'
 import type { Step } from './large-bodies.ts'
@@ -125,7 +126,11 @@ const tooLarge = (): MasonError =>
  */
 export const parseJsonBody = async (
   request: FastifyRequest,
-  { bodyOptional = false, maxValues = maxJsonValues }: Pick<RouteDoc, 'bodyOptional' | 'maxValues'>,
+  {
+    bodyOptional = false,
+    maxValues = maxJsonValues,
+    passesNumbers = false,
+  }: Pick<RouteDoc, 'bodyOptional' | 'maxValues' | 'passesNumbers'>,
   step: Step,
 ): Promise<unknown> => {
   const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
@@ -139,7 +144,7 @@ export const parseJsonBody = async (
       throw invalid([{ pointer: '', detail: `${excess}, a fixed limit; send large data as a file` }])
     return decoded
   })
-  return step(() => parse(text))
+  return step(() => parse(text, passesNumbers))
 }
 
 const malformed = (message: string): MasonError =>
@@ -170,9 +175,10 @@ const decode = (bytes: Buffer): string => {
 }
 
 /** A key `__proto__` is refused, since zod would drop it silently. `constructor` is an unknown field like any other. */
-const parse = (text: string): unknown => {
+const parse = (text: string, passesNumbers: boolean): unknown => {
   try {
-    return parseSecurely(text, undefined, { protoAction: 'error', constructorAction: 'ignore' })
+    const value = parseSecurely(text, undefined, { protoAction: 'error', constructorAction: 'ignore' })
+    return passesNumbers || !hasLongNumbers(text) ? value : parseExactJson(text)
   } catch (error) {
     const { message } = error as Error
     // the whole message: that of a syntax error may quote the body

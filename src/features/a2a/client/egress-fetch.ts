@@ -1,6 +1,7 @@
 import { fillSecrets, toLowerNames } from '../../../accounts/http-hosts.ts'
 import type { Egress, EgressResponse } from '../../../infra/egress/egress-port.ts'
 import { MasonError } from '../../../state/errors.ts'
+import { hasLongNumbers, parseExactJson } from '../../../state/text/exact-json.ts'
 
 /** So much of a response is read. */
 const maxBytes = 4 * 1024 * 1024
@@ -30,6 +31,15 @@ const readBody = async ({ body }: EgressResponse): Promise<string> => {
     throw new MasonError('invalid_request', `the agent answered with more than ${maxBytes / 1024 ** 2} MB`)
   }
   return Buffer.concat(chunks).toString('utf8')
+}
+
+/** JSON whose integers beyond 2^53 are texts: the SDK would round them. */
+const keepDigits = (body: string): string => {
+  try {
+    return hasLongNumbers(body) ? JSON.stringify(parseExactJson(body)) : body
+  } catch {
+    return body
+  }
 }
 
 const hasNoBody = (status: number): boolean => status === 204 || status === 304
@@ -64,7 +74,7 @@ export const createEgressFetch = ({
     const body = redact(await readBody(response))
     exchange.status = response.status
     const type = response.headers.get('content-type')
-    return new Response(hasNoBody(response.status) ? null : body, {
+    return new Response(hasNoBody(response.status) ? null : keepDigits(body), {
       status: response.status,
       headers: type === null ? {} : { 'content-type': type },
     })

@@ -80,10 +80,7 @@ const findEnvelopeError = (body: unknown): string | null => {
 }
 const isId = (id: unknown): boolean => id === null || typeof id === 'string' || Number.isInteger(id)
 
-const sends = {
-  '1.0': ['SendMessage', 'SendStreamingMessage'],
-  '0.3': ['message/send', 'message/stream'],
-}
+const sends = { '1.0': ['SendMessage', 'SendStreamingMessage'], '0.3': ['message/send', 'message/stream'] }
 
 /** A request of JSON-RPC to an agent of a business, in the version that it names. */
 export const handleRpc = async (

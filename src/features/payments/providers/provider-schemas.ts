@@ -63,10 +63,7 @@ const changeable = {
 }
 
 /** What providers of each kind have; other kinds have none of it. */
-export const fieldsOfKinds = {
-  card: ['base_url', 'api_key', 'webhook_secret'],
-  agent: [],
-} as const
+export const fieldsOfKinds = { card: ['base_url', 'api_key', 'webhook_secret'], agent: [] } as const
 
 const createSchema = z.strictObject({
   ...changeable,

@@ -157,11 +157,7 @@ export const compileExpression = (text: string, functions: ExtraFunctions = {}):
   }
   const steps = toSteps(root)
   hideInheritedMembers(nodes)
-  return {
-    text,
-    steps,
-    evaluate: (data) => interpreter.search(root, data as jmespath.JSONValue) ?? null,
-  }
+  return { text, steps, evaluate: (data) => interpreter.search(root, data as jmespath.JSONValue) ?? null }
 }
 
 /** The fields that an expression reads from its data directly, and the variables that it uses but does not bind. */

@@ -219,10 +219,7 @@ const compileParts = (
   const wrapper = parseWrapper(template, errors)
   if (wrapper === null) return { compiled: null, errors }
   if (JSON.stringify(template).length > maxCharacters) {
-    return {
-      compiled: null,
-      errors: [{ pointer: '', detail: `is longer than ${maxCharacters} characters` }],
-    }
+    return { compiled: null, errors: [{ pointer: '', detail: `is longer than ${maxCharacters} characters` }] }
   }
   const bare = !isJsonObject(template as Json) || !Object.hasOwn(template as object, 'body')
   const body = compileTree(wrapper.body, bare ? '' : '/body', compiler)

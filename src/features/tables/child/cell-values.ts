@@ -22,7 +22,7 @@ const decimalPatterns = {
   point: new RegExp(toDecimalSource('\\.', ',', '|[1-9]\\d?(?:,\\d\\d)+,\\d{3}')),
   comma: new RegExp(toDecimalSource(',', '\\.')),
 }
-const currency = '[A-Z]{0,3}\\p{Sc}|[A-Z]{3}|kr\\.?|zł|Kč|Ft|lei|Rs\\.?|S?Fr\\.?|元|円|원'
+const currency = '[A-Z]{0,3}\\p{Sc}|[A-Z]{3}|kr\\.?|zł|Kč|Ft|lei|Rs\\.?|S?Fr\\.?|руб\\.?|元|円|원'
 const dressed = new RegExp(
   `^(?:(${currency})\\s?(?=\\())?(\\()?([-+−])?\\s?(${currency})?\\s?([-+−])?((?=[.,]?\\d)[\\d.,'’${spaces}eE+-]*\\d)\\s?(%|${currency})?([-−])?(\\))?$`,
   'u',
@@ -42,7 +42,7 @@ const readDressed = (cell: string, decimal: 'point' | 'comma', marks: Marks): nu
     return undefined
   const [, whole = '', fraction, exponent] = parts
   const digits = whole.replace(/\D/g, '')
-  const unit = before ?? after ?? ''
+  const unit = (before ?? after ?? '').replace(/\.$/, '')
   if (/^[A-Z]{3}$/.test(unit) && !currencies.has(unit)) return undefined
   // more digits than a number holds; a code like 12E4; a telephone number
   if (!Number.isSafeInteger(Number(digits)) || (exponent && !fraction && !/^[-+]/.test(exponent)))

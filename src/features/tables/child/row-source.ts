@@ -65,19 +65,50 @@ const toSampledRow = (cells: readonly Cell[]): SampledRow => ({
   width: cells.findLastIndex(isFilledCell) + 1,
 })
 
-/** How many rows are above the header, whether there is one, and how many columns there are. */
-type Layout = { above: number; hasHeader: boolean; width: number }
+/** How many rows are above the header, how many lines it has, and how many columns there are. */
+type Layout = { above: number; lines: 0 | 1 | 2; width: number }
 
 /** Decides by the first rows. A header is a row of names, or one whose kinds differ from those of the columns below. */
 const decideLayout = (rows: readonly SampledRow[]): Layout => {
   const usual = findUsualWidth(rows)
   const start = rows.slice(0, maxRowsAbove + 1).findIndex(({ filled }) => filled * 2 > usual)
-  const above = start < 0 ? 0 : findNames(rows, start, usual)
-  return {
-    above,
-    hasHeader: isHeader(rows, above),
-    width: Math.max(...rows.slice(above).map(({ width }) => width)),
-  }
+  const found = start < 0 ? 0 : findNames(rows, start, usual)
+  const pair = [found, found - 1].find((at) => at >= 0 && areTwoLines(rows, at))
+  const above = pair ?? found
+  const lines = pair === undefined ? (isHeader(rows, above) ? 1 : 0) : 2
+  return { above, lines, width: Math.max(...rows.slice(above).map(({ width }) => width)) }
+}
+
+/** Whether a header has a line of names, of which some span columns, above one of years, parts or units. */
+const areTwoLines = (rows: readonly SampledRow[], at: number): boolean => {
+  const [upper, lower, ...below] = rows.slice(at)
+  if (!upper || !lower || below.length < 2) return false
+  const columns = [...lower.kinds.keys()]
+  const isBlank = (row: SampledRow, column: number): boolean => (row.kinds[column] ?? 'none') === 'none'
+  const isNamed = (row: SampledRow, column: number): boolean =>
+    row.kinds[column] === 'text' || isBlank(row, column) || isYear(row.cells[column])
+  const isLabel = (column: number): boolean =>
+    isBlank(upper, column) !== isBlank(lower, column) && below.every((row) => !isBlank(row, column))
+  const hasSpan = columns.some((column) => isBlank(upper, column) && !isBlank(lower, column) && column > 0)
+  const isText = (column: number): boolean => findKindsBelow(rows, at + 1, column).has('text')
+  const isPart = (column: number): boolean => !isBlank(lower, column) && !isText(column)
+  return (
+    isLabel(0) &&
+    columns.every((column) => isNamed(upper, column) && isNamed(lower, column)) &&
+    columns.slice(1).every((column) => isPart(column) || (isBlank(lower, column) && isText(column))) &&
+    (hasSpan || columns.every((column) => !isYear(lower.cells[column])))
+  )
+}
+
+/** The names of columns; one of the upper line is that of the columns to its right without one, too. */
+const joinNames = ([first = [], second]: readonly (readonly Cell[])[], width: number): string[] => {
+  let group: Cell = ''
+  return Array.from({ length: width }, (_, at) => {
+    const [upper = '', lower = ''] = [first[at], second?.[at]]
+    if (!second || !isFilledCell(lower)) group = ''
+    if (isFilledCell(upper)) group = upper
+    return `${group} ${lower}`
+  })
 }
 
 /** The width that most rows have; of two the larger. */
@@ -125,8 +156,13 @@ const isHeader = (rows: readonly SampledRow[], at: number): boolean => {
   const below = rows.slice(at + 1)
   if (below.length === 0) return false
   const isDistinct = new Set(cells.filter(isFilledCell).map((cell) => String(cell).trim())).size === filled
-  const numbers = typed.map(([column]) => Number(cells[column]))
-  const isSequence = numbers.every((number, nth) => nth === 0 || number === (numbers[nth - 1] ?? 0) + 1)
+  /** Whether each number of a row is one more than the one before. */
+  const counts = (row: readonly Cell[]): boolean =>
+    typed.every(
+      ([column], nth) => nth === 0 || Number(row[column]) === Number(row[typed[nth - 1]?.[0] ?? 0]) + 1,
+    )
+  const [first = 0] = typed.map(([column]) => Number(cells[column]))
+  const isSequence = counts(cells)
   const areYears = typed.every(([column]) => isYear(cells[column]))
   const yearsBelow = (column: number) =>
     below.every(({ cells: row }) => !isFilledCell(row[column]) || isYear(row[column]))
@@ -135,15 +171,13 @@ const isHeader = (rows: readonly SampledRow[], at: number): boolean => {
       ? isYear(cells[column]) && !yearsBelow(column)
       : !findKindsBelow(rows, at, column).has(kind)
   if (isDistinct && typed.every(isName)) return true
-  // consecutive years; or 0, 1, 2 beside an empty cell above filled ones, as pandas names columns that have no name
-  if (isSequence && numbers.length > 1 && areYears) return !typed.every(([column]) => yearsBelow(column))
-  if (
-    isSequence &&
-    numbers[0] === 0 &&
-    !isFilledCell(cells[0]) &&
-    below.every(({ cells: row }) => isFilledCell(row[0]))
-  )
-    return true
+  // consecutive years; or 0, 1, 2 beside an empty cell above filled ones, as pandas names columns that have no name; or 1 to 4 and more beside a name
+  if (isSequence && typed.length > 1 && areYears) return !typed.every(([column]) => yearsBelow(column))
+  const isCount =
+    first === 0
+      ? !isFilledCell(cells[0])
+      : first === 1 && typed.length > 3 && kinds[0] === 'text' && !below.some((row) => counts(row.cells))
+  if (isSequence && isCount && below.every(({ cells: row }) => isFilledCell(row[0]))) return true
   return countVotes(rows, at) > 0
 }
 
@@ -166,15 +200,15 @@ export const openRowSource = async (
     if (sample.length === sampledRows || cells > sampledCells) break
   }
   if (sample.length === 0) return null
-  const { above, hasHeader, width } = decideLayout(sample.map(toSampledRow))
-  const first = sample[above] ?? []
-  const header = toColumnNames(Array.from({ length: width }, (_, at) => (hasHeader ? (first[at] ?? '') : '')))
-  const skipped = above + (hasHeader ? 1 : 0)
+  const { above, lines, width } = decideLayout(sample.map(toSampledRow))
+  const skipped = above + lines
+  const header = toColumnNames(joinNames(sample.slice(above, skipped), width))
   const decisions = [
     ...(above > 0
       ? [`${above} ${above === 1 ? 'line' : 'lines'} above the header: ${quoteRows(sample.slice(0, above))}`]
       : []),
-    ...(hasHeader ? [] : ['no header: its first row is data']),
+    ...(lines === 0 ? ['no header: its first row is data'] : []),
+    ...(lines === 2 ? ['its header has two lines'] : []),
   ]
   return {
     part,

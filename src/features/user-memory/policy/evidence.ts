@@ -34,14 +34,17 @@ const findWhole = (text: string, quote: string): number => {
   return at
 }
 
-const initial = /(?:^|[\s.])\p{Lu}\. ?$/u
+const short = /(?:^|[\s.(])(?:[\p{Lu}\p{Ll}]|Dr|Prof|Mrs?|Ms|St|Nr|ca|bzw)\. ?$/u
+const ordinal = /(?:^|[\s.(])\d{1,2}\. ?$/
+const month = /^(?:\d|jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])/i
 
-/** The sentences of a text with their positions; an initial ("K. ") ends none. */
+/** The sentences of a text with their positions; an initial ("K. "), what is shortened ("z. B. ") and the day of a date ("am 14. Oktober") end none. */
 const listSentences = (lines: string): { start: number; text: string }[] => {
   const sentences: { start: number; text: string }[] = []
   for (const { index, segment } of new Intl.Segmenter('en', { granularity: 'sentence' }).segment(lines)) {
     const last = sentences.at(-1)
-    if (last && initial.test(last.text.slice(-4))) last.text += segment
+    const end = last?.text.slice(-8) ?? ''
+    if (last && (short.test(end) || (ordinal.test(end) && month.test(segment)))) last.text += segment
     else sentences.push({ start: index, text: segment })
   }
   return sentences

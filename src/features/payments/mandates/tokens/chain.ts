@@ -36,10 +36,7 @@ export type MandateKind = 'checkout' | 'payment'
 /** Hops of one chain. Each costs a signature to verify. */
 const maxHops = 8
 
-const types = {
-  terminal: ['kb+sd-jwt', 'kb-sd-jwt'],
-  intermediate: ['kb+sd-jwt+kb', 'kb-sd-jwt+kb'],
-}
+const types = { terminal: ['kb+sd-jwt', 'kb-sd-jwt'], intermediate: ['kb+sd-jwt+kb', 'kb-sd-jwt+kb'] }
 
 /**
  * What a token is, whatever its text: the key that signed it and the hash of what it signed. ES256 accepts (r, n-s) beside (r, s),
