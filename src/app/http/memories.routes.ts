@@ -10,6 +10,7 @@ import {
 import { type App, createDocs } from '../../routes/route.ts'
 import { MasonError } from '../../state/errors.ts'
 import { memoryViewSchema, userKnowledgeSchema } from '../../state/memory-view.ts'
+import { createFieldsError } from '../../state/resource-schema.ts'
 
 const describe = createDocs('memories')
 
@@ -39,10 +40,7 @@ export const memoriesRoutes = (app: App): void => {
     handler: async ({ business, signal, query: { business_id: _, query, ...filter } }) => {
       if (query === undefined) return business.memories.list(omitUndefined(filter))
       if (filter.cursor !== undefined)
-        throw new MasonError('invalid_request', 'a query returns one page', {
-          remedy: 'leave out cursor, or query',
-          detail: { errors: [{ pointer: '/cursor', detail: 'cannot be used with query' }] },
-        })
+        throw createFieldsError({ pointer: '/cursor', detail: 'must be left out: a query returns one page' })
       const data = await business.memories.search({ query, ...omitUndefined(filter) }, signal)
       return { data, next_cursor: null }
     },
