@@ -307,10 +307,8 @@ const tooLarge = (): MasonError =>
     remedy: 'split it; the limit cannot be raised',
   })
 
-const invalidHeader = (name: string, detail: string): MasonError => {
-  const errors = [{ pointer: `/${name}`, detail: `header ${name}: ${detail}` }]
-  return new MasonError('invalid_request', `header ${name}: ${detail}`, { detail: { errors } })
-}
+const invalidHeader = (name: string, detail: string): MasonError =>
+  createFieldsError({ pointer: `/${name}`, detail: `header ${name}: ${detail}` })
 
 const beyondLength = (length: number): MasonError =>
   invalidHeader('upload-length', `the bytes go beyond the ${length} that were announced`)

@@ -1,15 +1,13 @@
-import { MasonError } from '../state/errors.ts'
 import type { Models } from '../state/ports/models.ts'
+import { createFieldsError, type FieldError } from '../state/resource-schema.ts'
 import type { RunRequest } from '../state/run-request.ts'
 import type { GraphInfo } from './definitions.ts'
-
-type NameError = { pointer: string; detail: string }
 
 /** Throws `invalid_request` for names of missing tools and models, each with its pointer. */
 export const checkRequestNames = (request: RunRequest, graph: GraphInfo, models: Models): void => {
   const named = (kind: 'call' | 'output') =>
     graph.tools.filter((tool) => tool.kinds.includes(kind)).map((tool) => tool.name)
-  const errors: NameError[] = []
+  const errors: FieldError[] = []
   const check = (name: string, names: string[], pointer: string): void => {
     if (!names.includes(name))
       errors.push({ pointer, detail: `there is no such tool; there are: ${names.join(', ')}` })
@@ -22,8 +20,5 @@ export const checkRequestNames = (request: RunRequest, graph: GraphInfo, models:
         pointer: `/models/${role}`,
         detail: `there is no model "${model}" here; ${models.describe().name} serves`,
       })
-  if (errors.length > 0)
-    throw new MasonError('invalid_request', 'the request names what is not there', {
-      detail: { errors: errors },
-    })
+  if (errors.length > 0) throw createFieldsError(...errors)
 }

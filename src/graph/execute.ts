@@ -7,7 +7,6 @@ import type { Services } from '../state/ports/services.ts'
 import { RunStoppedError } from '../state/run-stop.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
 import type { Graph } from './build.ts'
-import { defaultLimits } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 
 /** How the work on a run in this process ended. `no_model`: it is queued for when a model may be available. */
@@ -26,7 +25,7 @@ export const executeRun = async (
   const stopClock = limitTime(run, services.clock, control)
   try {
     run.outcome ??= readRecordedFailure(run.actions)
-    if (!run.outcome && run.workedMs >= maxMs(run)) run.outcome = await endInOutage(run)
+    if (!run.outcome && run.timeLeftMs <= 0) run.outcome = await endInOutage(run)
     const missing = run.outcome || control.signal.aborted ? null : graph.missing(run)
     if (missing && (await passToNewerWorker(run, missing, services.log).catch(cancelInstead(run))))
       return 'requeued'
@@ -121,8 +120,6 @@ const endRun = async (graph: Graph, run: LiveRun, services: Services): Promise<v
   await graph.visit('end', last)
 }
 
-const maxMs = ({ request }: LiveRun): number => request.limits?.timeout_ms ?? defaultLimits.timeout_ms
-
 /** How a run ends whose time is up while no model is available; null when it does not wait for one. */
 const endInOutage = async (run: LiveRun): Promise<Outcome | null> => {
   const outage = await run.log.readOutage()
@@ -146,7 +143,7 @@ const parkOrRequeue = async (run: LiveRun): Promise<RunExit | null> => {
   if (run.openQuestions.length > 0 || (run.isWaiting && !run.outage))
     return run.log.park(run.openQuestions, run.workedMs)
   if (run.outage) {
-    await run.log.waitForModel(run.outage, Math.max(0, maxMs(run) - run.workedMs), run.workedMs)
+    await run.log.waitForModel(run.outage, Math.max(0, run.timeLeftMs), run.workedMs)
     return 'no_model'
   }
   if (!run.waitsUntil) return null
@@ -180,7 +177,7 @@ const cancelInstead =
 /** Time counts over all claims of the run, with waiting for a model, without queueing and waiting for people. */
 const limitTime = (run: LiveRun, clock: Clock, control: AbortController): (() => void) => {
   const done = new AbortController()
-  clock.sleep(Math.max(0, maxMs(run) - run.workedMs), done.signal).then(
+  clock.sleep(Math.max(0, run.timeLeftMs), done.signal).then(
     () => control.abort(new RunStoppedError({ kind: 'time' })),
     () => {},
   )

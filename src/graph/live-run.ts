@@ -15,6 +15,7 @@ import type { Json, RuntimeState } from '../state/runtime-state.ts'
 import type { Scenario, Scenarios } from '../state/scenario.ts'
 import { countTodos, listOpenTodos } from '../state/todos.ts'
 import { type ReadonlyAction, turnGoal, turnTodos } from '../state/turn.ts'
+import { defaultLimits } from './limits.ts'
 import { findScenario, noScenarios, withScenario } from './scenario-defaults.ts'
 
 /** A claimed run as the processor is handed it. */
@@ -177,6 +178,10 @@ export const createLiveRun = (
     /** Milliseconds of work so far, over all claims. */
     get workedMs(): number {
       return claimed.worked_ms + clock.monotonicMs() - startedAt
+    },
+    /** Milliseconds of its time limit that are left; 0 or less: none. */
+    get timeLeftMs(): number {
+      return (run.request.limits?.timeout_ms ?? defaultLimits.timeout_ms) - run.workedMs
     },
     /** Whether a tool can be used; each planner visit asks it of all tools, and most ask the database. */
     isAvailable(tool: string, ask: () => Promise<boolean>): Promise<boolean> {

@@ -128,7 +128,8 @@ export const createVisit = (
     })
     const waitingModels: Models = {
       ...sentModels,
-      call: (request, abort) => visit.permit.without(() => sentModels.call(request, abort)),
+      call: (request, abort) =>
+        visit.permit.without(() => sentModels.call({ ...request, timeLeftMs: run.timeLeftMs }, abort)),
     }
     const ownServices = {
       ...services,

@@ -114,8 +114,12 @@ export const toProblemResponse = (error: unknown): ProblemResponse => {
   if (error instanceof HttpError) return createResponse(error.code, error.message, error)
   if (isMasonError(error)) {
     const [status, title] = findProblem(error.code)
-    if (status < 500)
-      return createResponse(error.code, error.message, error, detailSchema.safeParse(error.detail).data)
+    if (status < 500) {
+      const members = omitUndefined(detailSchema.safeParse(error.detail).data ?? {})
+      // contract: each has errors, also one that is about the whole request
+      const whole = error.code === 'invalid_request' && { errors: [{ pointer: '', detail: error.message }] }
+      return createResponse(error.code, error.message, error, { ...whole, ...members })
+    }
     if (status > 500) return createResponse(error.code, title, { remedy: 'try again', detail: error.detail })
   }
   const status = readFastifyStatus(error)

@@ -64,7 +64,9 @@ export type FieldError = z.infer<typeof fieldErrorSchema>
 
 /** `invalid_request` by fields, of which the message names the first. */
 export const createFieldsError = (...errors: readonly FieldError[]): MasonError =>
-  new MasonError('invalid_request', `${errors[0]?.pointer}: ${errors[0]?.detail}`, { detail: { errors } })
+  new MasonError('invalid_request', `${errors[0]?.pointer || 'the body'}: ${errors[0]?.detail}`, {
+    detail: { errors },
+  })
 
 /** So many errors of a request are named. */
 export const maxFieldErrors = 1000

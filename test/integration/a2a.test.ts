@@ -627,7 +627,8 @@ describe('the envelope of JSON-RPC', () => {
 })
 
 describe('the address of an agent', () => {
-  const unknown = { jsonrpc: '2.0', id: 'a', params: {} }
+  // params may be left out: https://www.jsonrpc.org/specification#request_object
+  const unknown = { jsonrpc: '2.0', id: 'a' }
   test('knows no other methods and no text that is not JSON', async ({ server, shop, newToken }) => {
     const token = await newToken(shop)
     const path = `/a2a/agents/${shop}`
@@ -645,6 +646,9 @@ describe('the address of an agent', () => {
       })
       expect([method, status, body.error.code]).toEqual([method, 200, -32601])
     }
+    const list = { jsonrpc: '2.0', id: 'b', method: 'ListTasks' }
+    const listed = await server.call('POST', path, { token, headers: { 'a2a-version': '1.0' }, json: list })
+    expect(listed.body.result).toMatchObject({ tasks: expect.any(Array) })
     const json = { 'content-type': 'application/json' }
     const broken = await server.call('POST', path, { token, headers: json, raw: '{"jsonrpc"' })
     expect([broken.status, broken.body.error.code]).toEqual([200, -32700])

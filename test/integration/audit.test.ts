@@ -73,10 +73,18 @@ describe('what admins change', () => {
     expect(await logged('PATCH', 'tokens/none', { label: 'x' })).toEqual([404, false])
     expect(await logged('DELETE', 'tokens/none')).toEqual([404, false])
     expect(await logged('GET', 'vendors')).toEqual([200, false])
-    expect(await audit(`business_id=${id}`)).toMatchObject([])
+    const own = [{ operation: 'changeBusiness' }, { operation: 'createBusiness', resource_id: id }]
+    expect(await audit(`business_id=${id}`)).toMatchObject(own)
     const token = await call('POST', 'tokens', { business_id: id, label: 'shop' })
     expect(await audit(`business_id=${id}`)).toMatchObject([
       { operation: 'createToken', resource_id: token.body.id, business_id: id },
+      ...own,
+    ])
+    await call('POST', 'users', { business_id: id, user_id: 'ann', profile: {} })
+    await call('POST', `businesses/${id}/webhook/rotate`, {})
+    expect(await audit(`business_id=${id}&limit=2`)).toMatchObject([
+      { operation: 'rotateWebhookSecret', resource_id: id, fields: [] },
+      { operation: 'createUser', resource_id: 'ann', fields: ['business_id', 'user_id', 'profile'] },
     ])
     expect(await logged('DELETE', `tokens/${token.body.id}`)).toEqual([204, true])
     expect((await call('GET', 'audit', undefined, token.body.token)).status).toBe(401)

@@ -152,7 +152,8 @@ describe.each(['1.0', '0.3'] as const)('an agent of protocol %s', (version) => {
     })
     const forged = { id: 'x', kind: 'task', status: { state: 'failed' } }
     const push = (path: string) => server.call('POST', path, { json: forged })
-    expect((await push('/a2a/push/no-such-message')).status).toBe(204)
+    for (const id of ['no-such-message', 'a%20b', '%00', 'x'.repeat(300)])
+      expect([id, (await push(`/a2a/push/${id}`)).status]).toEqual([id, 204])
     expect(await readPollIn()).toBeGreaterThan(30)
     expect((await push(pushUrl?.slice(publicUrl.length) ?? '')).status).toBe(204)
     expect((await runtime.of(business).wait(run.id, deadline())).status).toBe('completed')

@@ -1,11 +1,10 @@
 import { expect, onTestFinished } from 'vitest'
 import { openFeed, type SessionChange } from '../../src/engine/events/feed.ts'
-import { appendAction } from '../../src/engine/runs/run-log.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { openHints } from '../../src/infra/queue/hints.ts'
 import { test } from '../support/integration-test.ts'
 import { createJumpingClock } from '../support/jumping-clock.ts'
-import { endLease, entry, mustClaim, submitTo } from '../support/runs.ts'
+import { appendAction, endLease, entry, mustClaim, submitTo } from '../support/runs.ts'
 
 test('a poll tells actions and a claim from what may be a status', async ({ database }) => {
   const clock = createJumpingClock()

@@ -117,6 +117,21 @@ describe('an answer', () => {
     expect((await wait(run)).status).toBe('completed')
   })
 
+  test('that does not match an object is refused with a pointer to each field, by RFC 6901', async () => {
+    const run = await ask(question('Where?'))
+    const schema = { type: 'object', properties: { 'a/b': { type: 'number' } }, additionalProperties: false }
+    await database.query('UPDATE input_requests SET schema = $2::json WHERE run_id = $1', [
+      run.id,
+      JSON.stringify(schema),
+    ])
+    const error = await api()
+      .answer(run.id, openOf(run), { 'a/b': 'x', c: 1 })
+      .catch((reason: unknown) => reason)
+    const errors = [{ pointer: '/answer/a~1b' }, { pointer: '/answer/c', detail: 'unknown field' }]
+    expect(error).toMatchObject({ detail: { errors } })
+    await api().cancel(run.id, undefined)
+  })
+
   test('counts once, also when ten come at the same moment', async () => {
     const run = await ask(question('Which?'))
     const codes = await Promise.all(

@@ -157,14 +157,14 @@ describe.skipIf(serversMissing !== null)(onServers('a server with MASON_LEARNING
     await database?.close()
     await backend?.drop()
   })
-  const start = (...args: string[]) => {
-    const mason = startCli(args, { cwd: tmpdir(), env })
+  const start = (args: string[], settings = env) => {
+    const mason = startCli(args, { cwd: tmpdir(), env: settings })
     running.push(mason)
     return mason
   }
 
   test('leaves ended runs to a memory worker, and the doctor warns while there is none', async () => {
-    const [, url = ''] = await start('serve').says(/listens on (http:\S+)/)
+    const [, url = ''] = await start(['serve']).says(/listens on (http:\S+)/)
     const { id: run_id } = await createClient({ url, token: 'none' }).submit({
       prompt: 'My name is Clara Jensen. What is 10% of 300?',
       user_id: 'clara',
@@ -176,7 +176,7 @@ describe.skipIf(serversMissing !== null)(onServers('a server with MASON_LEARNING
       /warn +learning +ended runs are not learned from: 1, .*\n +-> start `.*memory-worker`/,
     )
     expect(code).toBe(0)
-    const learner = start('memory-worker')
+    const learner = start(['memory-worker'], { ...env, REDIS_URL: '' })
     await learner.says(/learns from ended runs/)
     await until('it is learned from', async () => (await count(database, 'distillations')) === 0)
     expect(

@@ -52,6 +52,15 @@ describe('a problem', () => {
     expect([reply.status, reply.body.errors]).toEqual([422, errors])
   })
 
+  it('a problem of a request has errors where the whole of it is wrong', async () => {
+    const { server, fake } = await serve()
+    fake.failing.set('answer', new MasonError('invalid_request', 'there is no address'))
+    const reply = await server.call('POST', '/v1/runs/run_1/input', { json: { request_id: 'i', answer: 1 } })
+    expect([reply.status, reply.body.errors]).toEqual([422, [{ pointer: '', detail: 'there is no address' }]])
+    const { detail, errors } = (await server.call('POST', '/v1/runs', { json: null })).body
+    expect([detail, errors[0].pointer]).toEqual([expect.stringMatching(/^the body: \w/), ''])
+  })
+
   it.each([
     new Error('secret'),
     new MasonError('poison', 'secret', { remedy: 'secret', detail: { errors: 'secret' } }),
@@ -134,6 +143,7 @@ describe('a path', () => {
 describe('a connection without HTTP', () => {
   it.each([
     ['garbage\r\n\r\n', 400, 'malformed_request'],
+    ['GET /healthz HTTP/1.1\r\n\r\n', 400, 'malformed_request'],
     [`GET / HTTP/1.1\r\nhost: x\r\na: ${'a'.repeat(20_000)}\r\n\r\n`, 431, 'headers_too_large'],
   ])('bytes that are not HTTP get a problem', async (sent, status, code) => {
     const { server } = await serve()

@@ -145,7 +145,7 @@ export const runWorker = async (
 
 /** `mason memory-worker`: learns from ended runs until SIGTERM or SIGINT, as every worker does unless MASON_LEARNING is off. Returns the exit code. */
 export const runMemoryWorker = async (...[env, scrubber, setup]: ProcessParts): Promise<number> => {
-  const config = readConfig(env, { role: 'worker' })
+  const config = readConfig(env, { role: 'memory' })
   return runUntilStopped(config, env, scrubber, {
     setup,
     start: (runtime) => runtime.startMemoryWork(),

@@ -147,6 +147,8 @@ const createServer = (
       const path = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*\/?/i, '/')
       return path.startsWith(`${base}/`) ? path.slice(base.length) : path
     },
+    // node itself would respond without a problem document: see checkHost
+    http: { requireHostHeader: false },
     forceCloseConnections: true,
     return503OnClosing: false,
     // for an upload that goes on; bodies have limits of their own

@@ -3,6 +3,7 @@ import { businessQuery, createIdParams, omitUndefined, pageSchema } from '../../
 import { type App, createDocs } from '../../routes/route.ts'
 import { MasonError } from '../../state/errors.ts'
 import { memoryViewSchema, userKnowledgeSchema } from '../../state/memory-view.ts'
+import { createFieldsError } from '../../state/resource-schema.ts'
 import { memoriesQuery, userQuery } from './parameters.ts'
 
 const describe = createDocs('memories')
@@ -33,10 +34,7 @@ export const memoriesRoutes = (app: App): void => {
     handler: async ({ business, signal, query: { business_id: _, query, ...filter } }) => {
       if (query === undefined) return business.memories.list(omitUndefined(filter))
       if (filter.cursor !== undefined)
-        throw new MasonError('invalid_request', 'a query returns one page', {
-          remedy: 'leave out cursor, or query',
-          detail: { errors: [{ pointer: '/cursor', detail: 'cannot be used with query' }] },
-        })
+        throw createFieldsError({ pointer: '/cursor', detail: 'must be left out: a query returns one page' })
       const data = await business.memories.search({ query, ...omitUndefined(filter) }, signal)
       return { data, next_cursor: null }
     },

@@ -3,6 +3,7 @@ import { type Database, queryOne } from '../../infra/database/database.ts'
 import { newAttemptId, newRunId, newSessionId } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { createFieldsError } from '../../state/resource-schema.ts'
 import { openStatuses, toPublicStatusSql } from '../../state/run-status.ts'
 import type { SessionView } from '../../state/run-view.ts'
 import type { ActionBody, Usage } from '../../state/runtime-state.ts'
@@ -40,7 +41,7 @@ export const forkSession = (
        WHERE a.tenant = $1 AND a.session_id = $2 AND a.seq = $3::bigint`,
       [businessId, sessionId, actionId],
     )
-    if (!at) throw createNoActionError(sessionId, actionId, session.actions)
+    if (!at) throw createNoActionError(session.actions)
     if (isOpen(at.status)) throw createInUseError(at, actionId)
     const { id: forkId, cut } = await copySession(sql, businessId, sessionId, { turn: at.turn, actionId })
     const end = { tenant: businessId, session_id: forkId, turn: at.turn, epoch: 0, seq: actionId + 1 }
@@ -81,11 +82,9 @@ export const copyActions = (
 ): Promise<unknown> =>
   sql.query(copyActionsStatement, [businessId, from, to, actionId, newAttemptId(), JSON.stringify(runs)])
 
-const createNoActionError = (sessionId: string, actionId: number, actions: number): MasonError => {
+const createNoActionError = (actions: number): MasonError => {
   const range = actions === 0 ? 'it has none yet' : `its actions are 1 to ${actions}`
-  const message = `/action_id: session "${sessionId}" has no action ${actionId}; ${range}`
-  const errors = [{ pointer: '/action_id', detail: `is no action of the session; ${range}` }]
-  return new MasonError('invalid_request', message, { detail: { errors } })
+  return createFieldsError({ pointer: '/action_id', detail: `is no action of the session; ${range}` })
 }
 
 const isOpen = (status: string): boolean => openStatuses.some((open) => open === status)

@@ -2,6 +2,7 @@ import { type Database, queryOne } from '../../infra/database/database.ts'
 import { newRunId } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { createFieldsError } from '../../state/resource-schema.ts'
 import type { AdmittedRequest, RerunRequest } from '../../state/run-request.ts'
 import { openStatusesSql, toPublicStatusSql } from '../../state/run-status.ts'
 import { contentHash } from '../../state/text/content-hash.ts'
@@ -85,7 +86,7 @@ export const admitRerun = async (
       if (!run) throw new MasonError('not_found', `there is no run "${runId}"`)
       if (run.open) throw createOpenError(run.open)
       const { from_action: from } = options
-      if (from !== undefined) checkAction(runId, run, from)
+      if (from !== undefined) checkAction(run, from)
       await checkRepeatedEffects(
         sql,
         businessId,
@@ -155,14 +156,12 @@ const createOpenError = ({ run_id, turn, status }: OpenRun): MasonError =>
   })
 
 /** The last action of a run that has ended is its end: nothing comes after it. */
-const checkAction = (runId: string, { first_seq, next_seq }: RepeatedRun, action: number): void => {
+const checkAction = ({ first_seq, next_seq }: RepeatedRun, action: number): void => {
   const [first, last] = [first_seq ?? 0, (next_seq ?? 0) - 2]
   if (first_seq !== null && action >= first && action <= last) return
   const detail =
     last < first
       ? 'the run has no action to go on from; leave it out'
       : `is no action that the run goes on from; those are ${first} to ${last}`
-  throw new MasonError('invalid_request', `/from_action: ${detail} (run "${runId}")`, {
-    detail: { errors: [{ pointer: '/from_action', detail }] },
-  })
+  throw createFieldsError({ pointer: '/from_action', detail })
 }

@@ -202,7 +202,9 @@ export default defineRoutes({
 
     app.post('/a2a/push/:id', {
       schema: {
-        params: z.strictObject({ id: idSchema.describe('As Mason gave it to the agent, with its message') }),
+        params: z.strictObject({
+          id: z.string().describe('As Mason gave it to the agent, with its message'),
+        }),
       },
       config: describe(null, 'receiveAgentPush', 'Takes a push of an agent that a run has called', {
         description:
@@ -212,7 +214,7 @@ export default defineRoutes({
         ...respondsWith(204, 'It was taken'),
       }),
       handler: async ({ params: { id } }, reply) => {
-        await pollJob(id)
+        if (idSchema.safeParse(id).success) await pollJob(id)
         return reply.code(204).send()
       },
     })

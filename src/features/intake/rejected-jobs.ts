@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import type { Admission, AdmittedRun } from '../../engine/runs/admission.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { type PageRequest, readPage } from '../../infra/database/pagination.ts'
-import { MasonError } from '../../state/errors.ts'
-import type { FieldError } from '../../state/resource-schema.ts'
+import type { MasonError } from '../../state/errors.ts'
+import { createFieldsError, type FieldError } from '../../state/resource-schema.ts'
 import type { JobData } from '../../state/run-request.ts'
 import type { Page } from '../../state/run-view.ts'
 import { checkJobData } from './intake.ts'
@@ -98,7 +98,4 @@ const readJobData = (job: RejectedJobData, corrected: unknown) => {
 }
 
 const createInvalidError = (errors: FieldError[]): MasonError =>
-  new MasonError('invalid_request', 'the job is still invalid', {
-    remedy: 'send the corrected data of the job as `data`',
-    detail: { errors: errors.map(({ pointer, detail }) => ({ pointer: `/data${pointer}`, detail })) },
-  })
+  createFieldsError(...errors.map((one) => ({ ...one, pointer: `/data${one.pointer}` })))

@@ -5,6 +5,7 @@ import { MasonError } from '../../state/errors.ts'
 import { paymentSettings } from './payment-settings.ts'
 import {
   findRoleErrors,
+  isWorker,
   type ProcessRole,
   type RawSettings,
   readSettings,
@@ -190,13 +191,13 @@ const megabyte = 1024 * 1024
 
 const toDatabase = (settings: Settings, role: ProcessRole): Config['database'] => {
   const { DATABASE_URL, MASON_MIGRATE_URL: migrateUrl } = settings
-  const apiUrl = role === 'worker' ? undefined : settings.MASON_API_DATABASE_URL
+  const apiUrl = isWorker(role) ? undefined : settings.MASON_API_DATABASE_URL
   const workerUrl = role === 'api' ? undefined : settings.MASON_WORKER_DATABASE_URL
   const paymentUrl = role === 'payments' || role === 'migrate' ? settings[paymentSettings.url] : undefined
   if (role === 'payments' && paymentUrl !== undefined)
     return { kind: 'postgres', url: paymentUrl, paymentUrl }
   const own =
-    role === 'migrate' ? migrateUrl : role === 'api' ? apiUrl : role === 'worker' ? workerUrl : undefined
+    role === 'migrate' ? migrateUrl : role === 'api' ? apiUrl : isWorker(role) ? workerUrl : undefined
   const url = own ?? DATABASE_URL ?? apiUrl ?? workerUrl ?? paymentUrl
   return url === undefined
     ? { kind: 'embedded', dataDir: settings.DATA_DIR }

@@ -11,6 +11,7 @@ export type ProcessRole =
   | 'serve'
   | 'api'
   | 'worker'
+  | 'memory'
   | 'payments'
   | 'run'
   | 'models'
@@ -19,6 +20,9 @@ export type ProcessRole =
   | 'queue'
   | 'tools'
   | 'client'
+
+/** Whether it works as `mason_worker`, with no part of the API. */
+export const isWorker = (role: ProcessRole): boolean => role === 'worker' || role === 'memory'
 
 /** The settings as the environment has them, without the empty ones. */
 export type RawSettings = Partial<Record<SettingName, string>>
@@ -69,7 +73,7 @@ const isServed = (raw: RawSettings): boolean =>
 /** The logins that a role may work with in place of DATABASE_URL. */
 const listLogins = (role: ProcessRole) =>
   bothLogins.filter((name) => {
-    if (role === 'worker') return name === 'MASON_WORKER_DATABASE_URL'
+    if (isWorker(role)) return name === 'MASON_WORKER_DATABASE_URL'
     return role !== 'api' || name === 'MASON_API_DATABASE_URL'
   })
 
@@ -105,7 +109,7 @@ type Rule = {
 }
 
 const apis = ['serve', 'api'] as const
-const storages = [...apis, 'worker', 'run', 'models'] as const
+const storages = [...apis, 'worker', 'memory', 'run', 'models'] as const
 const embeddable = [...apis, 'run', 'models', 'queue'] as const
 const oneLogin = 'is missing: this process is both API and worker, and only one of them has a login'
 const shared = 'is missing: a worker shares its database and queue with other processes'
@@ -139,7 +143,7 @@ const rules: readonly Rule[] = [
       `set REDIS_URL to the queue that all processes share, or remove ${findDatabase(raw, role)} to run embedded`,
   },
   {
-    roles: ['worker'],
+    roles: ['worker', 'memory'],
     setting: 'DATABASE_URL',
     problem: (raw, role) => findDatabase(raw, role) === null && shared,
     remedy:

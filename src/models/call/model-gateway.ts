@@ -112,7 +112,7 @@ export const createModelGateway = (options: ModelGatewayOptions): ModelGateway =
     const { selector, caller } = request
     const call = startCall(options, request, signal)
     let { patienceMs = Infinity } = selector
-    const { closedPatienceMs = patienceMs } = selector
+    const { closedPatienceMs = patienceMs, timeLeftMs = Infinity } = selector
     for (let round = 1; ; ) {
       signal.throwIfAborted()
       const { view } = registry
@@ -122,7 +122,9 @@ export const createModelGateway = (options: ModelGatewayOptions): ModelGateway =
       const wait = planRetryWait(end, progress, { health, clock, retry, random })
       const isSent = end.tried.length > 0
       const isHasty = selector.oneShot === true && !isSent
-      const mayWaitMs = isSent ? patienceMs : Math.min(patienceMs, closedPatienceMs)
+      // else the caller's time would be up without a word of why it had no answer
+      const leftMs = wait.outageMs === null ? Infinity : call.startedAtMs + timeLeftMs - clock.monotonicMs()
+      const mayWaitMs = Math.min(leftMs, patienceMs, isSent ? Infinity : closedPatienceMs)
       if (wait.ms === null || wait.ms > mayWaitMs || isHasty)
         throw createFinalError(selector, [...call.tried.values()], end, call.spent(), wait)
       patienceMs -= wait.ms

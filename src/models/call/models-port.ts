@@ -221,7 +221,7 @@ export const createModelsPort = (
   caller: ModelCaller,
 ): Models => ({
   async call(request, signal) {
-    const { role, model, dialect, hasOthers, onText } = request
+    const { role, model, dialect, timeLeftMs, hasOthers, onText } = request
     const response = await askUncut(
       { ask, registry, log },
       {
@@ -230,6 +230,7 @@ export const createModelsPort = (
           ...(model !== undefined && { model }),
           ...(dialect && { dialect }),
           ...(impatientRoles.has(role) && patience),
+          ...(timeLeftMs !== undefined && { timeLeftMs }),
           ...(hasOthers && noPatience),
         },
         ask: toCanonicalRequest(request),

@@ -93,6 +93,8 @@ export type ModelSelector = {
   patienceMs?: number
   /** How long it may wait of that while no request was sent, because all its models are known to be closed. */
   closedPatienceMs?: number
+  /** While vendors are down it waits for no try after so many milliseconds. */
+  timeLeftMs?: number
   /** Sent text cannot be withdrawn: no new attempt after the first delta, and no wait for keys that cool. */
   oneShot?: boolean
   /** The request makes a job: no new attempt after one that the vendor may have taken. Called before the first byte. */

@@ -33,6 +33,8 @@ export type ModelRequest = {
   model?: string
   /** Only models of this dialect are tried; absent: any. */
   dialect?: DialectName
+  /** Milliseconds that the run has left: a call that would wait longer for a vendor that is down ends at once. */
+  timeLeftMs?: number
   /** Models of another dialect can be asked after these: each of these is tried once, without a wait. */
   hasOthers?: boolean
   /**
@@ -80,10 +82,7 @@ export type Models = {
   isOverBudget?(): Promise<boolean>
   /** Whether a model with vision is set up for the caller. Absent: none is. */
   hasVision?(): boolean
-  /**
-   * The indexes of documents, the most relevant to a query first; null where no model ranks, or it failed: the order
-   * stays. Absent: none does.
-   */
+  /** The indexes of documents, the most relevant to a query first; null: no model ranks, or it failed. Absent: none does. */
   rerank?(
     query: string,
     documents: readonly string[],

@@ -192,6 +192,7 @@ describe('settings that go together', () => {
       ['MASON_ADMIN_TOKEN'],
     ],
     ['a worker without servers', {}, 'worker', ['DATABASE_URL', 'REDIS_URL']],
+    ['a memory worker without a database', {}, 'memory', ['DATABASE_URL']],
     ['a client that knows no server', {}, 'client', ['MASON_URL']],
     [
       'a login for the API only, in a process that is both',
@@ -249,6 +250,11 @@ describe('settings that go together', () => {
       'an API with its login alone',
       { ...served, DATABASE_URL: '', MASON_API_DATABASE_URL: served.DATABASE_URL },
       'api',
+    ],
+    [
+      'a memory worker with its login and no queue',
+      { ...served, DATABASE_URL: '', REDIS_URL: '', MASON_WORKER_DATABASE_URL: served.DATABASE_URL },
+      'memory',
     ],
     ['migrations with a database alone', { DATABASE_URL: served.DATABASE_URL }, 'migrate'],
     ['a rotation without a queue', { ...served, REDIS_URL: '' }, 'keys'],

@@ -567,6 +567,14 @@ describe('which model answers after how many requests', () => {
   })
 })
 
+describe('a call whose run has no time left', () => {
+  test('does not wait for a vendor that is down, and says that a later call may be answered', async () => {
+    const { answered, call } = await play(status(503), 'shared', { model: 'm1', timeLeftMs: 0 })
+    expect(answered).toBe('model_unavailable after 1')
+    expect((await failureOf(call)).detail).toHaveProperty('wait_ms')
+  })
+})
+
 describe('the error that a business sees', () => {
   const failureOfM1 = async (answer: Answer, layout: Layout = 'shared') => {
     const { call, route } = await play(answer, layout, { model: 'm1', patienceMs: 0 })

@@ -1,6 +1,6 @@
 import { resourceRoutes } from '../../../routes/resource-routes.ts'
 import type { App } from '../../../routes/route.ts'
-import { MasonError } from '../../../state/errors.ts'
+import { createFieldsError } from '../../../state/resource-schema.ts'
 import { type ScenarioChange, scenarioSchemas } from '../../../state/scenario.ts'
 import type { ServerContext } from '../plumbing/server-context.ts'
 
@@ -42,8 +42,5 @@ const checkTools = (
     ...(tools ?? []).flatMap((name, index) => findError(name, toolNames('call'), `/tools/${index}`)),
     ...(output_tool ? findError(output_tool, toolNames('output'), '/output_tool') : []),
   ]
-  if (errors.length > 0)
-    throw new MasonError('invalid_request', 'the scenario names unknown tools', {
-      detail: { errors },
-    })
+  if (errors.length > 0) throw createFieldsError(...errors)
 }

@@ -8,6 +8,8 @@ export const toAuditEntry = (request: FastifyRequest): AuditEntry => {
   const params = readMembers(request.params)
   const body = readMembers(request.body)
   const operator = principal?.kind === 'admin' ? principal.operator : undefined
+  const resource = requestPath(request)
+  const own = [params.id, body.id, resource === '/admin/v1/users' ? body.user_id : null].find(isText) ?? null
   const named = [params.business_id, readMembers(request.query).business_id, body.business_id].find(isText)
   return {
     token_id: operator?.token_id ?? null,
@@ -15,9 +17,9 @@ export const toAuditEntry = (request: FastifyRequest): AuditEntry => {
     address: ip,
     request_id: id,
     operation: routeOptions.config.doc?.id ?? '',
-    resource: requestPath(request),
-    resource_id: [params.id, body.id].find(isText) ?? null,
-    business_id: named ?? null,
+    resource,
+    resource_id: own,
+    business_id: named ?? (/^\/admin\/v1\/businesses(\/|$)/.test(resource) ? own : null),
     fields: Object.keys(body),
   }
 }

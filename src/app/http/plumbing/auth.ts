@@ -70,9 +70,10 @@ const createTokenCheck = (expected: string | null | undefined): ((token: string)
 const hostAndPort = /^([\w.-]{1,255}|\[[\da-f:.]{2,45}\])(:\d{1,5})?$/i
 
 /** One Host header, of a host and a port alone; a request of HTTP/1.0 may have none: https://www.rfc-editor.org/rfc/rfc9112#section-3.2 */
-export const checkHost = ({ raw: { rawHeaders } }: FastifyRequest): void => {
+export const checkHost = ({ raw: { rawHeaders, httpVersion } }: FastifyRequest): void => {
   const hosts = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'host')
-  if (hosts.length < 2 && hosts.every((host) => hostAndPort.test(host))) return
+  const isThere = hosts.length === 1 || (hosts.length === 0 && httpVersion === '1.0')
+  if (isThere && hosts.every((host) => hostAndPort.test(host))) return
   throw new HttpError(
     'malformed_request',
     'the Host header must be there once, with a host and at most a port',

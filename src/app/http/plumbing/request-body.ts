@@ -6,7 +6,7 @@ import { settlesWithin } from '../../../infra/lib/timeouts.ts'
 import { HttpError } from '../../../routes/problems.ts'
 import type { App, RouteDoc } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
-import { type FieldError, toPointer } from '../../../state/resource-schema.ts'
+import { createFieldsError, type FieldError, toPointer } from '../../../state/resource-schema.ts'
 import { maxRequestBytes } from '../../../state/run-request.ts'
 import { hasLongNumbers, parseExactJson } from '../../../state/text/exact-json.ts'
 import { maxJsonValues, measureJson } from '../../../state/text/json-size.ts'
@@ -141,7 +141,7 @@ export const parseJsonBody = async (
     const decoded = decode(bytes)
     const excess = findExcess(decoded, maxValues)
     if (excess)
-      throw invalid([{ pointer: '', detail: `${excess}, a fixed limit; send large data as a file` }])
+      throw createFieldsError({ pointer: '', detail: `${excess}, a fixed limit; send large data as a file` })
     return decoded
   })
   return step(() => parse(text, passesNumbers))
@@ -149,9 +149,6 @@ export const parseJsonBody = async (
 
 const malformed = (message: string): MasonError =>
   new MasonError('malformed_json', message, { remedy: 'send one JSON object in UTF-8' })
-
-const invalid = (errors: FieldError[]): MasonError =>
-  new MasonError('invalid_request', 'the body is not valid', { detail: { errors } })
 
 const checkContentType = (headers: IncomingMessage['headers']): void => {
   const [type = '', ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';')
@@ -183,7 +180,7 @@ const parse = (text: string, passesNumbers: boolean): unknown => {
     const { message } = error as Error
     // the whole message: that of a syntax error may quote the body
     if (message === 'Object contains forbidden prototype property')
-      throw invalid(findPrototypeKeys(JSON.parse(text)))
+      throw createFieldsError(...findPrototypeKeys(JSON.parse(text)))
     throw malformed(describeSyntaxError(message))
   }
 }

@@ -92,7 +92,7 @@ export const prepareRequests = (
           ? await parseFormBody(request)
           : await parseJsonBody(request, config.doc ?? {}, step)
       else if (config.doc?.role && config.doc.role !== 'agent' && Buffer.isBuffer(request.body))
-        refuseFields(await parseJsonBody(request, { bodyOptional: true }, step))
+        request.body = refuseFields(await parseJsonBody(request, { bodyOptional: true }, step))
       if (schema) await validateRequest(request, step)
     }
     const isLarge = Buffer.isBuffer(request.body) && request.body.length > largeBytes

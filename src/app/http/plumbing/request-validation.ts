@@ -72,9 +72,10 @@ const validateParts = (request: FastifyRequest, schemas: Partial<Record<string, 
 }
 
 /** For the body of a route that takes none: what it names would be dropped silently. */
-export const refuseFields = (body: unknown): void => {
-  const { error } = z.strictObject({}).safeParse(body, { reportInput: true })
+export const refuseFields = (body: unknown): object => {
+  const { data, error } = z.strictObject({}).safeParse(body, { reportInput: true })
   if (error) throw invalidRequest(toErrors(error.issues, ''))
+  return data
 }
 
 /** An `invalid_request` with at least one error; of very many only the first thousand. */
@@ -82,23 +83,16 @@ export const invalidRequest = (errors: FieldError[]): MasonError =>
   new MasonError(
     'invalid_request',
     errors.length === 1
-      ? `${errors[0]?.pointer}: ${errors[0]?.detail}`
+      ? `${errors[0]?.pointer || 'the body'}: ${errors[0]?.detail}`
       : `the request has ${errors.length} errors`,
     { detail: { errors: errors.slice(0, maxFieldErrors) } },
   )
 
 const toErrors = (issues: readonly Issue[], prefix: string): FieldError[] =>
-  resolveUnions(issues).flatMap((issue) => toFieldErrors(issue, prefix))
-
-const toFieldErrors = (issue: Issue, prefix: string): FieldError[] => {
-  const pointer = toPointer(issue.path)
-  if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({ pointer: pointer + toPointer([key]), detail: 'unknown field' }))
-  if (issue.input === undefined) return [{ pointer, detail: 'is required' }]
-  return [
-    {
-      pointer,
-      detail: prefix === '' ? issue.message : `${prefix}${issue.path[0]?.toString()}: ${issue.message}`,
-    },
-  ]
-}
+  resolveUnions(issues).flatMap((issue) => {
+    const { path, input, message } = issue
+    if (issue.code === 'unrecognized_keys')
+      return issue.keys.map((key) => ({ pointer: toPointer([...path, key]), detail: 'unknown field' }))
+    const where = prefix === '' ? '' : `${prefix}${path[0]?.toString()}: `
+    return [{ pointer: toPointer(path), detail: input === undefined ? 'is required' : where + message }]
+  })

@@ -106,7 +106,7 @@ export const answerRpc = async (
   const {
     id = null,
     method = '',
-    params,
+    params = {},
   } = (body ?? {}) as { id?: unknown; method?: string; params?: unknown }
   const problem = findEnvelopeError(body)
   if (problem !== null) {
