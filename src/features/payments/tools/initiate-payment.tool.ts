@@ -28,7 +28,7 @@ export default defineTool({
       return context.checkpoint(nextOfPayment(purchase, outcome))
     }
     const token = await context.ask({
-      question: 'Which card or account is to be charged? Send the payment token of its provider.',
+      question: 'Which card should be charged?',
       schema: { type: 'string', format: 'payment-token', minLength: 1, maxLength: 200 },
       options: [],
       expires_in_ms: expiresInMs,
@@ -37,10 +37,7 @@ export default defineTool({
     })
     if (token.kind === 'expired')
       return context.checkpoint(
-        errorDraft(
-          'No payment token came in time',
-          'No payment token came in time. Nothing is paid; ask again.',
-        ),
+        errorDraft('No card was named in time', 'No card was named in time. Nothing is paid; ask again.'),
       )
     const by = { token: String(token.answer) }
     const outcome = await context.wait(payments.pay(payment_id, provider_id, by))
