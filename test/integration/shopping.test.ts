@@ -298,6 +298,13 @@ describe('a shopping tool', () => {
         /sells "Drip maker" in place of "Professional/,
       ],
       [await signCart({ ...signed, merchant_name: 'Evil' }), /names "Evil" as the merchant/],
+      [await signCart({ ...signed, merchant_name: undefined }), /names no one as the merchant/],
+      [
+        await signCart(
+          change({ display_items: [item, { label: 'Tax', amount: total('JPY', 350).total.amount }] }),
+        ),
+        /asks ¥350 for Tax, in another currency than the total/,
+      ],
       [
         await signCart(change({ display_items: [{ ...item, refund_period: 0 }, ...added] })),
         /takes it back for 0 days in place of 60/,

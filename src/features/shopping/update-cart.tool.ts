@@ -14,12 +14,14 @@ export const findOfferChange = (offer: ShownOffer, signed: AgentOffer): string |
     return `asks ${signed.total.currency} in place of ${offer.total.currency}`
   if (signed.label !== offer.label) return `sells "${signed.label}" in place of "${offer.label}"`
   if (offer.merchant !== null && signed.merchant !== offer.merchant)
-    return `names "${signed.merchant}" as the merchant in place of "${offer.merchant}"`
+    return `names ${signed.merchant === null ? 'no one' : `"${signed.merchant}"`} as the merchant in place of "${offer.merchant}"`
   const [before, now] = [offer.refund_days, signed.refund_days]
   if (before !== null && (now ?? 0) < before)
     return `takes it back for ${now ?? 0} days in place of ${before}`
   const known = new Set(offer.lines.map(({ label }) => label))
   const added = signed.lines.filter(({ label }) => !known.has(label))
+  const foreign = added.find(({ price }) => price.currency !== offer.total.currency)
+  if (foreign) return `asks ${foreign.price.text} for ${foreign.label}, in another currency than the total`
   const expected = added.reduce((sum, { price }) => sum + price.minor, offer.total.minor)
   if (signed.total.minor === expected) return null
   const extra = added.map(({ label, price }) => ` plus ${price.text} ${label}`).join('')
