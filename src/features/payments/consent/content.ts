@@ -29,11 +29,9 @@ const common = {
   payment: z.string(),
 }
 const wallet = z.strictObject({ agent: z.string(), user_email: z.string() }).optional()
+const instrument = z.string().optional()
 const contentSchema = z.discriminatedUnion('version', [
-  z.strictObject({
-    ...{ ...common, version: z.literal('0.1'), cart: z.string() },
-    instrument: z.string().optional(),
-  }),
+  z.strictObject({ ...common, version: z.literal('0.1'), cart: z.string(), instrument }),
   z.strictObject({ ...common, version: z.literal('0.2'), checkout: z.string() }),
   z.strictObject({ ...common, version: z.literal('0.2-open'), checkout: z.string(), wallet }),
 ])

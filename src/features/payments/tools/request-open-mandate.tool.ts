@@ -9,7 +9,6 @@ const expiresInMs = 15 * 60_000
 const tokenQuestion = {
   question: 'Which card may be charged while you are away?',
   schema: { type: 'string', format: 'payment-token', minLength: 1, maxLength: 200 },
-  options: [],
   expires_in_ms: expiresInMs,
   secret: true,
 } as const
