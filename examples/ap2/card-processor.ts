@@ -1,6 +1,6 @@
+import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import { hashText } from '../../src/features/payments/mandates/tokens/encoding.ts'
 import { buildPaymentReceiptV1 } from '../../src/features/payments/mandates/v1/build.ts'
-import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import cards from './cards.json' with { type: 'json' }
 import {
   createVerifier,

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import { isObject } from '../../src/features/payments/mandates/tokens/encoding.ts'
 import { paymentMethodDataSchema } from '../../src/features/payments/mandates/v1/types.ts'
 import { verifyReceipt } from '../../src/features/payments/mandates/verify/receipts.ts'
 import { parseBy } from '../../src/features/payments/mandates/violations.ts'
-import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import accountRows from './accounts.json' with { type: 'json' }
 import { conclude, createVerifier, type Mandate, readMandate } from './mandates.ts'
 import { type Answer, complete, fail, type Handle, type Incoming, refuse, type Tools } from './messages.ts'

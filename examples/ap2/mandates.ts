@@ -1,3 +1,4 @@
+import { ap2Keys as keys } from '../../src/features/ap2-wire.ts'
 import type { MandatedPayment } from '../../src/features/payments/mandates/model.ts'
 import { hashJson } from '../../src/features/payments/mandates/tokens/authorizations.ts'
 import { parseChain, readContent } from '../../src/features/payments/mandates/tokens/chain.ts'
@@ -17,18 +18,17 @@ import {
 import { toUserPlaceholder } from '../../src/features/payments/mandates/verify/placeholders.ts'
 import { signReceipt, toReferences } from '../../src/features/payments/mandates/verify/receipts.ts'
 import { readBy, type Violation } from '../../src/features/payments/mandates/violations.ts'
-import { ap2Keys as keys } from '../../src/features/ap2-wire.ts'
 import type { Books } from './books.ts'
 import type { Self } from './config.ts'
 import { fail, type Incoming, type Part, refuse } from './messages.ts'
 
 /**
  * A payment mandate, as a message has it, before anything is verified. `id` is that of AP2 0.1, or made of what the last signature of a
- * chain covers, `hash` of all that it says, `text` as it was received. `checkout` is the order of AP2 0.1 that it pays, or the hash of
- * the checkout, `root` the open mandate that it closes.
+ * chain covers, `hash` of all that it says, `text` as it was received, `method` how it pays. `checkout` is the order of AP2 0.1 that it
+ * pays, or the hash of the checkout, `root` the open mandate that it closes.
  */
 export type Mandate = { version: '0.1' | '0.2'; token: string | undefined; root: string | null } & Record<
-  'id' | 'hash' | 'text' | 'checkout',
+  'id' | 'hash' | 'text' | 'checkout' | 'method',
   string
 >
 /** A payment as the books of an agent have it: what a budget is counted by. */
@@ -51,18 +51,20 @@ export const readMandate = (message: Incoming): Mandate => {
     const hops = parseHops(chain)
     const [root, last = refuse('the payment mandate cannot be read.')] = [hops[0], hops.at(-1)]
     const isOpen = root !== undefined && root !== last
+    const { transaction_id: checkout, payment_instrument: by } = readHop(last, !isOpen)
     return {
       ...{ version: '0.2', id: toId(last), hash: toId(last), text: chain },
       ...{ token: message.textOf(keys.token), root: isOpen ? toId(root) : null },
-      checkout: String(readHop(last, !isOpen).transaction_id),
+      ...{ checkout: String(checkout), method: String(toObject(by).type) },
     }
   }
   const wire = toObject(message.get(keys.paymentMandate) ?? fail('Missing payment_mandate.'))
   const contents = toObject(wire.payment_mandate_contents)
-  const { value } = toObject(toObject(toObject(contents.payment_response).details).token)
+  const { method_name: method, details } = toObject(contents.payment_response)
+  const { value } = toObject(toObject(details).token)
   return {
     ...{ version: '0.1', id: String(contents.payment_mandate_id), hash: hashJson(contents), root: null },
-    ...{ text: JSON.stringify(wire), checkout: String(contents.payment_details_id) },
+    ...{ text: JSON.stringify(wire), checkout: String(contents.payment_details_id), method: String(method) },
     token: typeof value === 'string' ? value : undefined,
   }
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import { buildBy } from '../../src/features/payments/mandates/build.ts'
 import { formatMoney } from '../../src/features/payments/mandates/money.ts'
 import { hashJson } from '../../src/features/payments/mandates/tokens/authorizations.ts'
@@ -10,7 +11,6 @@ import {
   intentMandateSchema,
 } from '../../src/features/payments/mandates/v1/types.ts'
 import { parseBy } from '../../src/features/payments/mandates/violations.ts'
-import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import { authorizeCart } from '../purchase/authorize-cart.ts'
 import { currency, findProduct, type Product, priceOrder, searchCatalogue } from './catalogue.ts'
 import { conclude } from './mandates.ts'

@@ -1,6 +1,6 @@
+import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import { hashText } from '../../src/features/payments/mandates/tokens/encoding.ts'
 import { checkPayee } from '../../src/features/payments/mandates/verify/payee.ts'
-import { ap2Keys as keys, ap2Texts as texts } from '../../src/features/ap2-wire.ts'
 import { findProduct, type Product } from './catalogue.ts'
 import {
   conclude,
@@ -84,14 +84,13 @@ export const createOrders = ({ self, books, call }: Tools) => {
   /** A new order, or the next message of one: verified, with a unit of stock. */
   const take = (message: Incoming, mandate: Mandate, cart: Cart, before: Order | undefined): Order => {
     const checkoutMandate = findChain(message, mandate)
-    const { id, root, token = before?.token } = mandate
+    const { id, root, method, token = before?.token } = mandate
     const { taskId: task, messageId } = message
     try {
-      const { amount, instrument } = verify(checkoutMandate, mandate, cart)
-      const isTaker = ([name]: [string, string]) => name.toLowerCase() === instrument.type.toLowerCase()
+      const isTaker = ([name]: [string, string]) => name.toLowerCase() === method.toLowerCase()
       const [, processor] =
-        Object.entries(self.agents).find(isTaker) ??
-        fail(`No payment processor found for method: ${instrument.type}`)
+        Object.entries(self.agents).find(isTaker) ?? fail(`No payment processor found for method: ${method}`)
+      const { amount } = verify(checkoutMandate, mandate, cart)
       if (!before || before.state === 'failed') checkStock(cart.sku)
       const order: Order = {
         ...{ mandate: id, root, amount: amount.minor, at: self.now(), sku: cart.sku, expires: cart.expires },
@@ -137,20 +136,19 @@ export const createOrders = ({ self, books, call }: Tools) => {
       ],
     })
     const says = reply.texts.map((text): Part => ({ text }))
-    const data = reply.data.map((one): Part => ({ data: one }))
-    const end = (state: Order['state'], artifacts: Part[][] = []): void =>
-      books.write(['orders', cart.id, { ...order, state, artifacts, processorTask: reply.task_id }])
+    const artifacts = reply.data.map((one): Part[] => [{ data: one }])
+    const end = (state: Order['state'], made: Part[][] = []): void =>
+      books.write(['orders', cart.id, { ...order, state, artifacts: made, processorTask: reply.task_id }])
     if (reply.state === 'input-required') {
       end('asking')
-      return { state: 'input-required', says: [...says, ...data] }
+      return { state: 'input-required', says: [...says, ...artifacts.flat()] }
     }
     if (reply.state !== 'completed') {
       end('failed')
-      return { state: 'rejected', says, artifacts: data.map((one) => [one]) }
+      return { state: 'rejected', says, artifacts }
     }
     const receipt = chain && (await signOutcome(self, chain, { order_id: cart.order }))
-    if (receipt) data.push({ data: { [keys.checkoutReceipt]: receipt } })
-    const artifacts = data.map((one) => [one])
+    if (receipt) artifacts.push([{ data: { [keys.checkoutReceipt]: receipt } }])
     end('paid', artifacts)
     return success(artifacts)
   }

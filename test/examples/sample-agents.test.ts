@@ -8,6 +8,7 @@ import { createParty } from '../support/mandate-parties.ts'
 import {
   openShopper,
   read,
+  signCheckout,
   signPayment,
   signWhileAway,
   startSampleAgents,
@@ -143,6 +144,8 @@ describe.each(['1.0', '0.3'] as const)('by A2A %s', (a2a) => {
     const inBare = read(noRisk, keys.cart) as { cart_id: string }
     expect(found.state).toBe('completed')
     const order = (cart_id: string): object[] => [id, address as object, { [keys.cartId]: cart_id }]
+    const crypto = { payment_response: { request_id: 'x', method_name: 'CRYPTO' } }
+    const byCrypto = await signPayment(read(cart.made, keys.cartMandate) as never, 'tok', crypto)
     const stray = { [keys.paymentMandate]: unknownToken(purchase.payment) }
     const cases: [AgentName, string, object[], string, object?][] = [
       ['merchant', texts.findProducts, [risk], 'Unauthorized Request: Missing shopping_agent_id.'],
@@ -164,6 +167,12 @@ describe.each(['1.0', '0.3'] as const)('by A2A %s', (a2a) => {
       ],
       ['merchant', texts.initiate, [id, risk], 'Missing payment_mandate.'],
       ['merchant', texts.initiate, [id, mandate], 'Missing risk_data.', { contextId }],
+      [
+        'merchant',
+        texts.initiate,
+        [id, risk, { [keys.paymentMandate]: byCrypto }],
+        'No payment processor found for method: CRYPTO',
+      ],
       ['processor', processText, [risk], 'Missing payment_mandate.'],
       ['processor', processText, [mandate], 'Missing risk_data.'],
       ['wallet', texts.getCredentials, [stray], 'An error occurred: Invalid token'],
@@ -172,6 +181,12 @@ describe.each(['1.0', '0.3'] as const)('by A2A %s', (a2a) => {
       const task = await shopper.send(to, text, data, more)
       expect([task.says, task.state]).toEqual([expected, 'failed'])
     }
+    const instrument = { payment_instrument: { id: 'x', type: 'CRYPTO' } }
+    const strange = await shopper.sign('0.2', await shopper.choose('0.2'), (jwt) =>
+      signCheckout(jwt, instrument),
+    )
+    const refused = await shopper.pay(strange)
+    expect([refused.says, refused.state]).toEqual(['No payment processor found for method: CRYPTO', 'failed'])
   })
 
   test('a repeated message gets its task, and the same cart again is the same cart', async () => {

@@ -12,6 +12,7 @@ test.each([
   ['Missing risk_data.', 'needs risk data'],
   ['No payment processor found for method: CARD', 'choose another payment method'],
   ['Challenge response incorrect.', 'wrong too often'],
+  ['this agent requires an extension: send the header A2A-Extensions', 'this version of AP2'],
   ['An error occurred: Invalid token', 'token is not valid any more'],
 ])('"%s" is explained to the person in other words', (says, words) => {
   for (const text of [says, `shop refused: ${says}`]) {

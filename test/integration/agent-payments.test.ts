@@ -106,11 +106,13 @@ const test = paymentRunTest
       const { run, sale } = await sell(shop, version, changes)
       const { consent_request } = await buyer.untilConsent(run)
       const id = consent_request?.payment_id ?? ''
-      expect((await buyer.answerConsent(id, 'approve')).reply.status).toBe(204)
+      const { reply, text: page } = await buyer.answerConsent(id, 'approve')
+      expect(reply.status).toBe(204)
       for (const code of codes) await buyer.answer(await buyer.untilQuestion(run, 'one-time-code'), code)
       await buyer.end(run)
       const own = await buyer.actionsOf(run, ...steps)
-      return { run, sale, id, own, text: String(own.at(-1)?.result.text), trail: await buyer.trail(id) }
+      const text = String(own.at(-1)?.result.text)
+      return { run, sale, id, own, text, page, trail: await buyer.trail(id) }
     }
   })
 
@@ -144,7 +146,10 @@ describe.for(['shop10', 'shop03'] as const)('a payment over A2A at %s', (name) =
     pay,
   }) => {
     const shop = { shop10, shop03 }[name]
-    const { own, trail, id, sale, text } = await pay(shop, '0.1', ['000', '123'])
+    const { own, trail, id, sale, text, page } = await pay(shop, '0.1', ['000', '123'])
+    // which card it is says the page, and no message to the merchant
+    expect(page).toContain('<dt>With</dt><dd><bdi>Visa ending 1111</bdi></dd>')
+    expect(JSON.stringify(shop.merchant.received)).not.toContain('Visa ending 1111')
     expect(own.map(({ node }) => node)).toEqual([...steps.slice(0, 4), 'answer_challenge', 'check_receipt'])
     expect(text).toContain('Paid 199.00 USD to Demo Merchant.')
     expect(own.at(-1)?.result).toMatchObject({ status: 'succeeded', receipt: 'verified' })

@@ -67,15 +67,23 @@ describe('our agent', () => {
     }
   }, 240_000)
 
-  test.for(listings)('takes the listing $name in an envelope of ours', async ({ message }, { send }) => {
-    const { parts, taskId, contextId } = message
-    const own = { kind: 'message', messageId: randomUUID(), role: 'user', parts }
-    expect((await send({ ...own, taskId: taskId ?? 'sample-payment-task', contextId })).error).toMatchObject({
-      code: -32001,
-    })
-    const answer = await send({ ...own, messageId: randomUUID(), contextId: contextId ?? 'ours' })
-    expect(answer).toMatchObject({ result: { kind: 'task', status: { state: 'completed' } } })
-  })
+  test.for(listings)(
+    'takes the listing $name in an envelope of ours',
+    async ({ message }, { send, sendV1 }) => {
+      const { parts, taskId, contextId } = message
+      const own = { kind: 'message', messageId: randomUUID(), role: 'user', parts }
+      expect(
+        (await send({ ...own, taskId: taskId ?? 'sample-payment-task', contextId })).error,
+      ).toMatchObject({
+        code: -32001,
+      })
+      const answer = await send({ ...own, messageId: randomUUID(), contextId: contextId ?? 'ours' })
+      expect(answer).toMatchObject({ result: { kind: 'task', status: { state: 'completed' } } })
+      const data = parts.map((part) => ({ data: part.data }))
+      const { body } = await sendV1({ messageId: randomUUID(), role: 'ROLE_USER', parts: data })
+      expect(body).toMatchObject({ task: { status: { state: 'TASK_STATE_COMPLETED' } } })
+    },
+  )
 })
 
 /** What does not conform: the data of a part, and the member that the error names. */

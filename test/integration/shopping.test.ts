@@ -105,7 +105,7 @@ test.beforeEach(async ({ agents, model }) => {
   for (const [id] of products) signed.set(id, await signCart(toCart(id, { address: { country: 'US' } })))
   for (const { shop, wallet } of [agents['1.0'], agents['0.3']]) {
     for (const agent of [shop, wallet])
-      Object.assign(agent as AgentServer, { received: [], requests: [], loses: 0 })
+      Object.assign(agent as AgentServer, { received: [], requests: [], loses: 0, extensions: [] })
     Object.assign(shop as AgentServer, { answer: answerAsMerchant(signed) })
     Object.assign(wallet as AgentServer, { answer: answerAsWallet })
   }
@@ -206,6 +206,22 @@ describe.each(['0.3', '1.0'] as const)('a shopper at agents of A2A %s', (version
   })
 })
 
+test('an agent whose card requires two extensions and has no params, as those of the samples, is named both', async ({
+  addShop,
+  shopFor,
+  agents,
+}) => {
+  const named = [
+    'https://github.com/google-agentic-commerce/ap2/v1',
+    'https://sample-card-network.github.io/paymentmethod/types/v1',
+  ]
+  const { shop } = agents['0.3']
+  Object.assign(shop as AgentServer, { extensions: named.map((uri) => ({ uri, required: true })) })
+  const { of } = await shopFor(await addShop('0.3'), [intent, find], ['Yes'])
+  expect(of('find_products')[0]).toMatchObject({ found: 3 })
+  expect(String(shop?.requests[0]?.headers['x-a2a-extensions']).split(/, ?/)).toEqual(named)
+})
+
 describe('a token', () => {
   test('is in no prompt, and no text of the run', async ({ addShop, shopFor, model }) => {
     const business = await addShop('0.3')
@@ -272,6 +288,7 @@ describe('a shopping tool', () => {
       total: { ...details.total, amount: { currency, value } },
     })
     const another = { label: 'Drip maker', amount: { currency: 'USD', value: 599.99 } }
+    const [item, ...added] = details.display_items
     const wrong: [JsonObject, RegExp][] = [
       [await signCart({ ...signed, id: 'cart_1' }), /answered with cart "cart_1" in place of "cart_3"/],
       [await signCart(change(total('USD', 703.49))), /asks \$703\.49, where the offer was \$599\.99 plus/],
@@ -281,6 +298,17 @@ describe('a shopping tool', () => {
         /sells "Drip maker" in place of "Professional/,
       ],
       [await signCart({ ...signed, merchant_name: 'Evil' }), /names "Evil" as the merchant/],
+      [await signCart({ ...signed, merchant_name: undefined }), /names no one as the merchant/],
+      [
+        await signCart(
+          change({ display_items: [item, { label: 'Tax', amount: total('JPY', 350).total.amount }] }),
+        ),
+        /asks ¥350 for Tax, in another currency than the total/,
+      ],
+      [
+        await signCart(change({ display_items: [{ ...item, refund_period: 0 }, ...added] })),
+        /takes it back for 0 days in place of 60/,
+      ],
       [await signCart({ ...signed, cart_expiry: new Date(Date.now() - 1000).toISOString() }), /has expired/],
       [{ contents: signed, merchant_authorization: null }, /without a signature/],
       [{ contents: 'none' }, /sent no cart/],
@@ -330,6 +358,21 @@ describe('a shopping tool', () => {
         ...{ is_error: true, text: expect.stringContaining('has no payment method at wallet') },
       })
     }
+  })
+})
+
+test('a checkout of AP2 0.2 by a merchant whom the user does not want cannot be paid', async ({
+  addShop,
+  shopFor,
+  agents,
+}) => {
+  const business = await addShop('1.0')
+  const jwt = await signCheckout('cart_3', { merchant: { id: 'evil', name: 'Evil' } })
+  Object.assign(agents['1.0'].shop as AgentServer, { answer: answerAsMerchantV2(jwt, 60_349) })
+  const args = { description: 'espresso coffee maker', merchants: ['demo merchant'] }
+  const { of } = await shopFor(business, [calling(['create_intent_mandate', args]), ...all.slice(1)], yes)
+  expect(of('update_cart')[0]).toMatchObject({
+    ...{ is_error: true, text: expect.stringContaining('names "Evil" as the merchant, whom the user') },
   })
 })
 

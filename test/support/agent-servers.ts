@@ -34,6 +34,8 @@ export type AgentServer = {
   }[]
   /** Whether its card says that it can push. */
   canPush: boolean
+  /** Those that its card names. */
+  extensions: object[]
   /** So many answers to messages are lost after they were carried out. */
   loses: number
   /** Ends a task that is open. */
@@ -111,7 +113,7 @@ const toTask10 = (
 /** Starts an agent with a card at /.well-known/agent-card.json. */
 export const startAgentServer = async (version: '1.0' | '0.3'): Promise<AgentServer> => {
   const agent: AgentServer = {
-    ...{ url: '', version, received: [], requests: [], loses: 0, canPush: false },
+    ...{ url: '', version, received: [], requests: [], loses: 0, canPush: false, extensions: [] },
     answer: ({ text }) => ({ state: 'completed', artifacts: [[{ text: `You said: ${text}` }]] }),
     end: async () => {},
     close: async () => {},
@@ -168,7 +170,10 @@ export const startAgentServer = async (version: '1.0' | '0.3'): Promise<AgentSer
   }
   const toCard = () => ({
     ...(version === '1.0' ? card10 : card03),
-    capabilities: { streaming: false, pushNotifications: agent.canPush },
+    capabilities: {
+      ...{ streaming: false, pushNotifications: agent.canPush },
+      ...(agent.extensions.length > 0 && { extensions: agent.extensions }),
+    },
   })
 
   const store = new sdk.InMemoryTaskStore()

@@ -109,7 +109,9 @@ export const createBuyer = async ({ runtime, server, model }: Parts) => {
       const { consent_request } = await this.untilConsent(id)
       const paymentId = consent_request?.payment_id ?? ''
       expect((await answerConsent(paymentId, 'approve')).reply.status).toBe(204)
-      await this.answer(await this.untilQuestion(id, 'payment-token'), token)
+      const asked = await this.untilQuestion(id, 'payment-token')
+      expect(asked.input_request?.question).toBe('Which card should be charged?')
+      await this.answer(asked, token)
       return paymentId
     },
     end: (id: string): Promise<RunView> => api.wait(id, deadline(60_000)),

@@ -186,7 +186,7 @@ export const signWhileAway = async (jwt: string, key = surface.signing) => {
 }
 
 /** Closed mandates of AP2 0.2 for a checkout that the user approved. */
-const signCheckout = async (jwt: string, more: object = {}) => {
+export const signCheckout = async (jwt: string, more: object = {}) => {
   const claims = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString())
   const { merchant, totals, currency } = claims as {
     merchant: object

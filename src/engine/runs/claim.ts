@@ -1,6 +1,7 @@
 import { toCountClaimSql } from '../../accounts/businesses.ts'
 import type { ClaimedRun } from '../../graph/live-run.ts'
 import { type Database, queryOne, type RunKey } from '../../infra/database/database.ts'
+import type { PersonAnswer } from '../../state/ports/questions.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { openStatusesSql } from '../../state/run-status.ts'
 import type { Json } from '../../state/runtime-state.ts'
@@ -18,6 +19,8 @@ export const toFenceValues = ({ tenant, run_id, epoch }: RunFence) => [tenant, r
 /** The same for a statement with names. */
 export const toNamedFence = ({ tenant, run_id, epoch }: RunFence) => ({ tenant, run_id, epoch })
 
+type Asked = { answer: PersonAnswer | null; sealed: string | null }
+
 /** A worker's right to one run: valid while the database holds this epoch. */
 export type RunClaim = RunFence &
   Omit<ClaimedRun, 'business_id' | 'state'> & {
@@ -27,6 +30,8 @@ export type RunClaim = RunFence &
     waited_ms: number | null
     /** Of its user, at its first claim; null at later ones. */
     profile: Record<string, Json> | null
+    /** What its calls have asked, each with its answer, of which a secret one is encrypted; null at its first claim. */
+    questions: (Asked & { plan_seq: number; call_index: number })[] | null
     cancel_requested: boolean
     cancel_reason: string | null
   }
@@ -101,6 +106,7 @@ const claimStatement = `
     CASE WHEN c.epoch = 1 THEN round(extract(epoch FROM c.started_at - GREATEST(c.run_at, (SELECT p.ended_at FROM runs p
       WHERE p.tenant = c.tenant AND p.session_id = c.session_id AND p.turn = c.turn - 1))) * 1000)::int8 END AS waited_ms,
     CASE WHEN c.epoch = 1 THEN COALESCE((SELECT u.profile FROM users u WHERE u.tenant = c.tenant AND u.user_id = q.user_id), '{}') END AS profile,
+    CASE WHEN c.epoch > 1 THEN (SELECT json_agg(i) FROM (SELECT plan_seq, call_index, answer, sealed FROM input_requests WHERE tenant = c.tenant AND run_id = c.run_id) i) END AS questions,
     EXISTS (SELECT FROM candidate) AS contended
   FROM (SELECT) always LEFT JOIN claimed c ON true LEFT JOIN run_requests q ON q.tenant = c.tenant AND q.run_id = c.run_id`
 

@@ -1,13 +1,12 @@
 import { storeRunBlob } from '../../files/blobs/blobs.ts'
 import { queryOne, type TransactionalSql } from '../../infra/database/database.ts'
 import { MasonError } from '../../state/errors.ts'
-import type { PersonAnswer } from '../../state/ports/questions.ts'
 import type { LogEntry, RunLog } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { RunWait, WaitState } from '../../state/ports/waits.ts'
 import type { AppendBatches } from './append-batches.ts'
 import { type Append, type FinalEntry, toAppendRow, toAppendStatement } from './append-statements.ts'
-import { type RunFence, toFenceValues } from './claim.ts'
+import { type RunClaim, type RunFence, toFenceValues } from './claim.ts'
 import { performEffect } from './effects.ts'
 import { createLeaseLostError, type LeaseGuard } from './leases.ts'
 import { readOutageRecord, waitForModel } from './model-outage.ts'
@@ -34,15 +33,15 @@ export const appendAlone = async (sql: Sql, append: Append): Promise<void> => {
 /** How a worker holds a run: its lease, and the appends that its run shares with others. */
 type HeldRun = { lease: LeaseGuard; appendTogether: AppendBatches }
 
-/** The log of one claimed run: every write under its fence. `sql` repeats statements without an answer. */
+/** The log of one claimed run: every write under its fence. `sql` repeats statements without an answer. Questions of this claim have no answers yet: parking sees those. */
 export const createRunLog = (
   sql: TransactionalSql,
-  fence: RunFence,
+  claim: RunFence & Partial<Pick<RunClaim, 'questions'>>,
   held?: HeldRun,
   secretAnswers: SecretAnswers = noSecretAnswers,
 ): RunLog => {
   const append = async (entry: LogEntry | FinalEntry): Promise<void> => {
-    const row = toAppendRow(fence, entry)
+    const row = toAppendRow(claim, entry)
     if (!(await held?.appendTogether(row, held.lease))) await appendAlone(sql, row)
   }
   /** A run with a cancel request must not begin to wait: its worker ends it. */
@@ -51,7 +50,7 @@ export const createRunLog = (
       sql,
       `SELECT cancel_requested_at IS NOT NULL AS cancelled, cancel_reason AS reason FROM runs
        WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running'`,
-      toFenceValues(fence),
+      toFenceValues(claim),
     )
     if (!row) throw createLeaseLostError()
     if (row.cancelled) throw new MasonError('cancelled', row.reason ?? '')
@@ -67,34 +66,30 @@ export const createRunLog = (
   return {
     append,
     finish: (entry, outcome, result) => append({ ...entry, outcome, result }),
-    park: (questions, workedMs) => orLost(parkRun(sql, fence, questions, workedMs)),
-    requeue: (runAt, workedMs) => releaseRun(requeueRun(sql, fence, runAt, workedMs)),
-    waitForModel: (outage, maxMs, workedMs) => releaseRun(waitForModel(sql, fence, outage, maxMs, workedMs)),
+    park: (questions, workedMs) => orLost(parkRun(sql, claim, questions, workedMs)),
+    requeue: (runAt, workedMs) => releaseRun(requeueRun(sql, claim, runAt, workedMs)),
+    waitForModel: (outage, maxMs, workedMs) => releaseRun(waitForModel(sql, claim, outage, maxMs, workedMs)),
     async startWaits(call, first, requests) {
-      const states = await orLost(startWaits(sql, fence, call, first, requests))
+      const states = await orLost(startWaits(sql, claim, call, first, requests))
       reportStarted(requests, states)
       return states
     },
-    endWait: (wait, outcome) => orLost(endOwnWait(sql, fence, wait, outcome)),
-    delayPoll: (wait, ms) => releaseRun(delayPoll(sql, fence, wait, ms)),
-    closeWaits: () => orLost(closeOwnWaits(sql, fence)),
-    readOutage: () => readOutageRecord(sql, fence),
+    endWait: (wait, outcome) => orLost(endOwnWait(sql, claim, wait, outcome)),
+    delayPoll: (wait, ms) => releaseRun(delayPoll(sql, claim, wait, ms)),
+    closeWaits: () => orLost(closeOwnWaits(sql, claim)),
+    readOutage: () => readOutageRecord(sql, claim),
     async passToNewerWorker(workedMs) {
-      const isPassed = await leaveToOtherVersion(sql, fence, workedMs)
+      const isPassed = await leaveToOtherVersion(sql, claim, workedMs)
       if (!isPassed) await checkOwnership()
       return isPassed
     },
     effect: (call, request, signal, options) =>
-      performEffect(sql, fence, call, request, signal, {
+      performEffect(sql, claim, call, request, signal, {
         ...options,
         ...(held && { checkLease: held.lease.check }),
       }),
-    async readAnswer(call, { secret, payment_id } = {}) {
-      const row = await queryOne<{ answer: PersonAnswer | null; sealed: string | null }>(
-        sql,
-        'SELECT answer, sealed FROM input_requests WHERE tenant = $1 AND run_id = $2 AND plan_seq = $3 AND call_index = $4',
-        [fence.tenant, fence.run_id, call.plan_seq, call.index],
-      )
+    async readAnswer({ plan_seq, index }, { secret, payment_id } = {}) {
+      const row = claim.questions?.find((one) => one.plan_seq === plan_seq && one.call_index === index)
       if (!row && secret) {
         if (!payment_id)
           throw new MasonError('invalid_request', 'a secret question names no payment', {
@@ -104,6 +99,6 @@ export const createRunLog = (
       }
       return row?.sealed ? { kind: 'answered', answer: row.sealed } : (row?.answer ?? null)
     },
-    storeBlob: (bytes) => storeRunBlob(sql, fence, bytes),
+    storeBlob: (bytes) => storeRunBlob(sql, claim, bytes),
   }
 }

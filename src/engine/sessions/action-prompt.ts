@@ -74,6 +74,7 @@ export const readActionPrompt = async (
     stalls: 0,
     waited_ms: null,
     profile: null,
+    questions: null,
     cancel_requested: false,
     cancel_reason: null,
   }

@@ -50,7 +50,7 @@ export default defineTool({
       return context.checkpoint(
         agentErrorDraft('There are no offers', 'there are no offers yet: call find_products first.'),
       )
-    const { offers, ...sale } = found
+    const { offers, id: _id, ...sale } = found
     const ids = [...new Set(cart_ids)]
     const shown = ids.flatMap((id) => offers.find(({ cart_id }) => cart_id === id) ?? [])
     const unknown = ids.filter((id) => !offers.some(({ cart_id }) => cart_id === id))
@@ -82,14 +82,11 @@ export default defineTool({
         summary: 'The user named none of the offers',
         result: { text: answer, no_such_cart: toPlainLine(answer, 100) },
       })
-    const { agent, context_id, risk_data } = sale
     return context.checkpoint({
       summary: `The user chose ${chosen.label}`.slice(0, 200),
       result: {
         text: `The user chose ${chosen.label} (cart ${chosen.cart_id}) for ${chosen.total.text}. Next: get_shipping_address, then update_cart.`,
-        agent,
-        context_id,
-        risk_data,
+        ...sale,
         cart_id: chosen.cart_id,
         offer: chosen,
         provenance: 'agent',

@@ -5,17 +5,14 @@ import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
 import { ap2Defaults, ap2Keys, ap2Texts } from '../ap2-wire.ts'
 import { agentErrorDraft, askShop, dataPart, sayProblems } from './agent-replies.ts'
-import { getLatest, type Intent, type ShownOffer } from './shopping-results.ts'
+import { getLatest, type Intent, isUnwanted, type ShownOffer } from './shopping-results.ts'
 import { listOffers } from './wording.ts'
 
 /** Why the user does not want an offer; null: they may. */
 const findObjection = ({ expires_at, refund_days, merchant }: ShownOffer, intent: Intent, now: Date) => {
   if (expires_at !== null && Date.parse(expires_at) <= now.getTime()) return 'have expired'
   if (intent.requires_refundability && refund_days === 0) return 'cannot be returned'
-  const wanted = intent.merchants.map((name) => name.toLowerCase())
-  if (wanted.length > 0 && merchant !== null && !wanted.includes(merchant.toLowerCase()))
-    return 'are sold by another merchant'
-  return null
+  return isUnwanted(merchant, intent) ? 'are sold by another merchant' : null
 }
 
 /** Sends the confirmed intent to a merchant. It has no argument for what is sought: that is what the user confirmed. */

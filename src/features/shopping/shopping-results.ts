@@ -67,6 +67,12 @@ export type Intent = z.output<typeof intent>
 /** What a merchant offers, as it is in results: never by what it could be paid. */
 export type ShownOffer = z.output<typeof offer>
 
+/** Whether a merchant, where it is known, is none of those that the user wants. */
+export const isUnwanted = (merchant: string | null, { merchants }: Intent): boolean =>
+  merchant !== null &&
+  merchants.length > 0 &&
+  !merchants.some((name) => name.toLowerCase() === merchant.toLowerCase())
+
 type History = Pick<RuntimeState, 'action_history'>
 
 /** The latest result of a tool, and the id of its action; null: there is none. Its own errors do not count. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { defineTool } from '../../graph/definitions.ts'
 import { ap2Defaults, ap2Keys, ap2Texts } from '../ap2-wire.ts'
 import { type AgentOffer, agentErrorDraft, askShop, dataPart, sayProblems } from './agent-replies.ts'
-import { getLatest, type ShownOffer } from './shopping-results.ts'
+import { findLatest, getLatest, isUnwanted, type ShownOffer } from './shopping-results.ts'
 
 /**
  * What a merchant changed since the user chose; null: nothing. Shipping, tax and the like may come on top, as lines that the offer
@@ -14,9 +14,14 @@ export const findOfferChange = (offer: ShownOffer, signed: AgentOffer): string |
     return `asks ${signed.total.currency} in place of ${offer.total.currency}`
   if (signed.label !== offer.label) return `sells "${signed.label}" in place of "${offer.label}"`
   if (offer.merchant !== null && signed.merchant !== offer.merchant)
-    return `names "${signed.merchant}" as the merchant in place of "${offer.merchant}"`
+    return `names ${signed.merchant === null ? 'no one' : `"${signed.merchant}"`} as the merchant in place of "${offer.merchant}"`
+  const [before, now] = [offer.refund_days, signed.refund_days]
+  if (before !== null && (now ?? 0) < before)
+    return `takes it back for ${now ?? 0} days in place of ${before}`
   const known = new Set(offer.lines.map(({ label }) => label))
   const added = signed.lines.filter(({ label }) => !known.has(label))
+  const foreign = added.find(({ price }) => price.currency !== offer.total.currency)
+  if (foreign) return `asks ${foreign.price.text} for ${foreign.label}, in another currency than the total`
   const expected = added.reduce((sum, { price }) => sum + price.minor, offer.total.minor)
   if (signed.total.minor === expected) return null
   const extra = added.map(({ label, price }) => ` plus ${price.text} ${label}`).join('')
@@ -69,6 +74,10 @@ export default defineTool({
     const change = findOfferChange(offer, final)
     if (change !== null) return fail(change)
     const { signed, total, lines, expires_at, merchant } = final
+    // an offer of AP2 0.2 names no merchant
+    const wish = mandate_id === undefined ? await findLatest(state, 'create_intent_mandate', blobs) : null
+    if (wish && isUnwanted(merchant, wish.intent))
+      return fail(`names "${merchant}" as the merchant, whom the user does not want`)
     if (signed === null) return fail('sent a cart without a signature, which is an offer and cannot be paid')
     if (expires_at !== null && Date.parse(expires_at) <= clock.now().getTime())
       return fail('sent a cart that has expired')

@@ -29,8 +29,9 @@ const common = {
   payment: z.string(),
 }
 const wallet = z.strictObject({ agent: z.string(), user_email: z.string() }).optional()
+const instrument = z.string().optional()
 const contentSchema = z.discriminatedUnion('version', [
-  z.strictObject({ ...common, version: z.literal('0.1'), cart: z.string() }),
+  z.strictObject({ ...common, version: z.literal('0.1'), cart: z.string(), instrument }),
   z.strictObject({ ...common, version: z.literal('0.2'), checkout: z.string() }),
   z.strictObject({ ...common, version: z.literal('0.2-open'), checkout: z.string(), wallet }),
 ])
@@ -83,7 +84,7 @@ export const refuseRequest = (violations: readonly Violation[]): never => {
   })
 }
 
-const readV1 = ({ cart, payment }: Extract<UnsignedPayment, { version: '0.1' }>): TextFacts => {
+const readV1 = ({ cart, payment, instrument }: Extract<UnsignedPayment, { version: '0.1' }>): TextFacts => {
   const readCart = readBy(cartMandateSchema, cart)
   const contents = readBy(paymentMandateContentsSchema, payment)
   if (!readCart.ok) return refuseRequest(readCart.violations)
@@ -104,7 +105,7 @@ const readV1 = ({ cart, payment }: Extract<UnsignedPayment, { version: '0.1' }>)
     items: display_items.map(({ label, amount: price }) => ({ text: label, price: toText(price) })),
     refund_days: total.refund_period,
     offer_ends: cart_expiry,
-    instrument: joined.value.instrument.type,
+    instrument: instrument ?? joined.value.instrument.type,
     // the total is what the merchant signed, and carts of the samples differ from their items
     warnings:
       checkCartSum(readCart.value.contents).length === 0

@@ -18,11 +18,11 @@ export type PaymentChoice = {
 }
 
 /**
- * What a person is asked to sign, as texts that stay as they are. AP2 0.1: the merchant's signed cart and the contents of the
- * payment mandate. AP2 0.2: the merchant's signed checkout and the closed payment mandate.
+ * What a person is asked to sign, as texts that stay as they are. AP2 0.1: the merchant's signed cart, the contents of the payment mandate,
+ * and the instrument that the person chose, which these do not name. AP2 0.2: the merchant's signed checkout and the closed payment mandate.
  */
 export type UnsignedPayment =
-  | { version: '0.1'; cart: string; payment: string }
+  | { version: '0.1'; cart: string; payment: string; instrument?: string | undefined }
   | { version: '0.2'; checkout: string; payment: string }
 
 /** Who would be paid how much, as the signed bytes say. `payee` is whose trusted key signed them. */

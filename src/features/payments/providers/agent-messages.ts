@@ -1,6 +1,6 @@
 import type { AgentMessage, AgentPart } from '../../../state/ports/agents.ts'
 import type { Json } from '../../../state/runtime-state.ts'
-import { ap2Keys, ap2Texts } from '../../ap2-wire.ts'
+import { ap2Defaults, ap2Keys, ap2Texts } from '../../ap2-wire.ts'
 import type { MandatePair } from '../ledger/orders.ts'
 import type { AgentRoute } from '../ports/agent-route.ts'
 
@@ -8,11 +8,6 @@ import type { AgentRoute } from '../ports/agent-route.ts'
 
 /** An order that goes over A2A. */
 export type AgentOrder = MandatePair & { route: AgentRoute }
-
-/** The name under which merchants know a shopper of this runtime. */
-const shoppingAgentId = 'trusted_shopping_agent'
-/** Opaque to all but who sends it; agents refuse an empty one. */
-const noRiskData = 'none'
 
 const data = (name: string, value: Json): AgentPart => ({ data: { [name]: value } })
 
@@ -26,8 +21,8 @@ const toMandates = (order: MandatePair): AgentPart[] =>
     : [data(ap2Keys.paymentMandateSdJwt, order.payment)]
 
 const toShopper = ({ risk_data }: AgentRoute): AgentPart[] => [
-  data(ap2Keys.riskData, risk_data ?? noRiskData),
-  data(ap2Keys.shoppingAgentId, shoppingAgentId),
+  data(ap2Keys.riskData, risk_data ?? ap2Defaults.riskData),
+  data(ap2Keys.shoppingAgentId, ap2Defaults.shoppingAgentId),
 ]
 
 const toMerchant = ({ route }: AgentOrder, parts: AgentPart[]): AgentMessage => ({
@@ -44,7 +39,7 @@ export const toPresentation = (order: AgentOrder, checkoutHash: string): AgentMe
       ? [
           { text: ap2Texts.sendMandate },
           ...toMandates(order),
-          data(ap2Keys.riskData, route.risk_data ?? noRiskData),
+          data(ap2Keys.riskData, route.risk_data ?? ap2Defaults.riskData),
         ]
       : [
           { text: ap2Texts.getToken },

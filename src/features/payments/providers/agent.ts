@@ -2,6 +2,7 @@ import { queryOne } from '../../../infra/database/database.ts'
 import { isMasonError, MasonError } from '../../../state/errors.ts'
 import type { AgentMessage, AgentReply } from '../../../state/ports/agents.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
+import { toPlainLine } from '../../../state/text/plain-line.ts'
 import { explainFailure } from '../../ap2-failures.ts'
 import { ap2Keys, ap2Texts } from '../../ap2-wire.ts'
 import type { PaymentAgents } from '../../payment-agents.ts'
@@ -55,13 +56,6 @@ const createUnclearError = (what: string, cause?: unknown): MasonError =>
 const maxSilenceS = 60
 
 const maxChallengeChars = 500
-/** Control characters could hide what is asked. */
-const toLine = (text: string): string =>
-  text
-    .replace(/\p{C}+/gu, ' ')
-    .slice(0, maxChallengeChars)
-    .trim()
-
 /** What the agent asks the person for, in its words: its data, or the texts of AP2 alone. */
 const readChallenge = ({ data, texts }: AgentReply): { type: 'otp'; text: string } | null => {
   const asked = data.find((part) => part[ap2Keys.challenge] !== undefined)?.[ap2Keys.challenge]
@@ -69,7 +63,8 @@ const readChallenge = ({ data, texts }: AgentReply): { type: 'otp'; text: string
     asked !== null && typeof asked === 'object' && !Array.isArray(asked) ? asked.display_text : asked
   const known = texts.filter((text) => text === ap2Texts.challenge || text === ap2Texts.wrongChallenge)
   const wrong = texts.includes(ap2Texts.wrongChallenge) ? [ap2Texts.wrongChallenge] : []
-  const text = toLine(typeof shown === 'string' ? [...wrong, shown].join(' ') : known.join(' '))
+  const said = typeof shown === 'string' ? [...wrong, shown] : known
+  const text = toPlainLine(said.join(' '), maxChallengeChars)
   return text === '' ? null : { type: 'otp', text }
 }
 

@@ -18,7 +18,10 @@ const chooseMethod = (methods: readonly string[], method: string | null): string
   )
 }
 
-const payCart = ({ text }: SignedCart, { payment_id, method, token }: PaymentChoice): UnsignedPayment => {
+const payCart = (
+  { text }: SignedCart,
+  { payment_id, method, alias, token }: PaymentChoice,
+): UnsignedPayment => {
   const cart = readBy(cartMandateSchema, text)
   if (!cart.ok) return refuseRequest(cart.violations)
   const { payment_request, merchant_name } = cart.value.contents
@@ -36,7 +39,7 @@ const payCart = ({ text }: SignedCart, { payment_id, method, token }: PaymentCho
     },
     merchant_agent: merchant_name,
   })
-  return { version: '0.1', cart: text, payment: raw }
+  return { version: '0.1', cart: text, payment: raw, ...(alias && { instrument: alias }) }
 }
 
 const payCheckout = ({ text }: SignedCart, { method, alias }: PaymentChoice): UnsignedPayment => {

@@ -22,13 +22,13 @@ export default defineTool({
     const purchase = readCallInput(context)
     const { payment_id, provider_id, method_action } = purchase
     const { payments } = context
-    if (method_action !== null) {
-      const by = { findRoute: createRouteLookUp(state, purchase) }
-      const outcome = await context.wait(payments.pay(payment_id, provider_id, by))
-      return context.checkpoint(nextOfPayment(purchase, outcome))
-    }
+    const pay = async (by: Parameters<typeof payments.pay>[2]) =>
+      context.checkpoint(
+        nextOfPayment(purchase, await context.wait(payments.pay(payment_id, provider_id, by))),
+      )
+    if (method_action !== null) return pay({ findRoute: createRouteLookUp(state, purchase) })
     const token = await context.ask({
-      question: 'Which card or account is to be charged? Send the payment token of its provider.',
+      question: 'Which card should be charged?',
       schema: { type: 'string', format: 'payment-token', minLength: 1, maxLength: 200 },
       options: [],
       expires_in_ms: expiresInMs,
@@ -37,13 +37,8 @@ export default defineTool({
     })
     if (token.kind === 'expired')
       return context.checkpoint(
-        errorDraft(
-          'No payment token came in time',
-          'No payment token came in time. Nothing is paid; ask again.',
-        ),
+        errorDraft('No card was named in time', 'No card was named in time. Nothing is paid; ask again.'),
       )
-    const by = { token: String(token.answer) }
-    const outcome = await context.wait(payments.pay(payment_id, provider_id, by))
-    return context.checkpoint(nextOfPayment(purchase, outcome))
+    return pay({ token: String(token.answer) })
   },
 })

@@ -7,9 +7,8 @@ import { toLimitsText } from '../runs/choose-mandate.ts'
 const expiresInMs = 15 * 60_000
 
 const tokenQuestion = {
-  question: 'Which card or account may be charged later? Send the payment token of its provider.',
+  question: 'Which card may be charged while you are away?',
   schema: { type: 'string', format: 'payment-token', minLength: 1, maxLength: 200 },
-  options: [],
   expires_in_ms: expiresInMs,
   secret: true,
 } as const
@@ -33,7 +32,7 @@ export default defineTool({
     const token = isCard ? await context.ask({ ...tokenQuestion, options: [], payment_id: mandate_id }) : null
     if (token?.kind === 'expired')
       return context.checkpoint(
-        errorDraft('No payment token came in time', 'No payment token came in time. Nothing was signed.'),
+        errorDraft('No card was named in time', 'No card was named in time. Nothing was signed.'),
       )
     const { mandates } = context
     const sealed = token && String(token.answer)

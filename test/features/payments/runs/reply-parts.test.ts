@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { ap2Keys } from '../../../../src/features/ap2-wire.ts'
 import { signJws } from '../../../../src/features/payments/mandates/tokens/jws.ts'
 import { readReplyParts } from '../../../../src/features/payments/runs/reply-parts.ts'
-import { ap2Keys } from '../../../../src/features/ap2-wire.ts'
 import type { Json } from '../../../../src/state/runtime-state.ts'
 import { parties } from '../../../support/mandate-parties.ts'
 
