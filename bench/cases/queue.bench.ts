@@ -86,7 +86,7 @@ const raw =
   }
 
 const queueCase: Case = {
-  about: 'bells through our queue against the same jobs through bare BullMQ',
+  about: 'wake-ups through our queue against the same as jobs through bare BullMQ',
   ours: { Mason: ours },
   beside: { 'raw BullMQ': raw(undefined), 'raw BullMQ, with a priority': raw(101) },
 }

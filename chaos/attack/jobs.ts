@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import type { Database } from '../../src/infra/database/database.ts'
-import { wakeUpQueueName } from '../../src/infra/queue/jobs.ts'
+import { toWakeUpsKey } from '../../src/infra/queue/wake-ups.ts'
 import { checkJobs, type SentJob } from '../fuzz/settled-jobs.ts'
 import type { JobInput } from './input.ts'
 
@@ -20,18 +20,17 @@ export const deliverJobs = async (
 ): Promise<string[]> => {
   if (inputs.length === 0) return []
   const redis = new Redis(redisUrl)
-  const connection = { connection: { url: redisUrl } }
-  const queues = {
-    'mason-runs': new Queue('mason-runs', connection),
-    [wakeUpQueueName]: new Queue(wakeUpQueueName, connection),
-  }
+  const queue = new Queue('mason-runs', { connection: { url: redisUrl } })
   try {
     const sent: SentJob[] = []
     for (const [at, { job }] of inputs.entries()) {
       signal.throwIfAborted()
-      const queue = queues[job.queue]
       const id = `attack-${seed}${job.idTail}`
       sent.push({ job, id, at })
+      if (job.queue === 'wake-ups') {
+        await redis.zadd(toWakeUpsKey('bull'), 0, job.data)
+        continue
+      }
       const held = await queue.add(job.name, {}, { ...job.options, jobId: id, delay: 3_600_000 })
       await redis.hset(queue.toKey(id), 'data', job.data)
       await held.promote()
@@ -43,7 +42,7 @@ export const deliverJobs = async (
       await pause(300, undefined, { signal })
     }
   } finally {
-    await Promise.all(Object.values(queues).map((queue) => queue.close()))
+    await queue.close()
     await redis.quit()
   }
 }

@@ -1,13 +1,13 @@
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
-import { wakeUpQueueName } from '../../src/infra/queue/jobs.ts'
+import { toWakeUpsKey } from '../../src/infra/queue/wake-ups.ts'
 
 /** A product that puts its jobs straight into the public queue, as any BullMQ client may. */
 export type QueueClient = AsyncDisposable & {
   add(id: string, data: unknown): Promise<void>
   /** Bytes that Redis uses. */
   memory(): Promise<number>
-  /** Bells that no worker has answered yet. */
+  /** Wake-ups that no worker has taken yet. */
   countWakeUps(): Promise<number>
 }
 
@@ -18,9 +18,7 @@ export const openQueueClient = (redisUrl: string): QueueClient => {
   return {
     add: async (id, data) => void (await queue.add('run', data, { jobId: id })),
     memory: async () => Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1]),
-    countWakeUps: async () =>
-      (await redis.llen(`bull:${wakeUpQueueName}:wait`)) +
-      (await redis.zcard(`bull:${wakeUpQueueName}:prioritized`)),
+    countWakeUps: () => redis.zcard(toWakeUpsKey('bull')),
     async [Symbol.asyncDispose]() {
       await queue.close()
       await redis.quit()

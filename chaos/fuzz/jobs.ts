@@ -1,15 +1,14 @@
 import type { JobsOptions } from 'bullmq'
 import fc from 'fast-check'
 import { z } from 'zod'
-import { wakeUpJobName, wakeUpQueueName } from '../../src/infra/queue/jobs.ts'
 import { signJob } from '../../src/infra/queue/signed-jobs.ts'
 import { runRequestSchema } from '../../src/state/run-request.ts'
 import { type MalformedBody, malformedBodies } from './bodies.ts'
 import { shapedBodies } from './shapes.ts'
 
-/** A job as its bytes lie in Redis, and what has to become of it; `either`: what is spoilt may do no harm. */
+/** A job or a wake-up as its bytes lie in Redis, and what has to become of it; `either`: what is spoilt may do no harm. */
 export type FuzzJob = {
-  queue: 'mason-runs' | typeof wakeUpQueueName
+  queue: 'mason-runs' | 'wake-ups'
   what: string
   name: string
   /** Follows the number of the job. */
@@ -100,22 +99,17 @@ const good = fc.record({ options: optionsOf, business: fc.nat({ max: 20 }) }).ma
   }),
 )
 
-const spoiltWakeUp = fc
-  .record({
-    spoilt: spoiltOf(wakeUp),
-    name: fc.oneof(fc.constant(wakeUpJobName), oddName),
-    idTail: tail,
-    options: optionsOf,
-  })
-  .map(
-    ({ spoilt: { what, bytes }, ...odd }): FuzzJob => ({
-      queue: wakeUpQueueName,
-      what: `a wake-up: ${what}`,
-      data: bytes,
-      fate: 'either',
-      ...odd,
-    }),
-  )
+const spoiltWakeUp = spoiltOf(wakeUp).map(
+  ({ what, bytes }): FuzzJob => ({
+    queue: 'wake-ups',
+    what: `a wake-up: ${what}`,
+    name: '',
+    idTail: '',
+    data: bytes,
+    options: {},
+    fate: 'either',
+  }),
+)
 
 export const jobs: fc.Arbitrary<FuzzJob> = fc.oneof(
   { weight: 12, arbitrary: spoiltRun },

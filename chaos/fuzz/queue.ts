@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
-import { wakeUpQueueName } from '../../src/infra/queue/jobs.ts'
+import { toWakeUpsKey } from '../../src/infra/queue/wake-ups.ts'
 import type { FuzzFindings, FuzzOptions } from './http.ts'
 import { type FuzzJob, jobs } from './jobs.ts'
 import { checkJobs, type SentJob } from './settled-jobs.ts'
@@ -17,15 +17,13 @@ const twiceEvery = 5
 export const fuzzQueue = async ({ mason, seed, count, say, signal }: FuzzOptions): Promise<FuzzFindings> => {
   const redis = new Redis(mason.redisUrl)
   const options = { connection: { url: mason.redisUrl }, prefix: mason.queuePrefix }
-  const queues = {
-    'mason-runs': new Queue('mason-runs', options),
-    [wakeUpQueueName]: new Queue(wakeUpQueueName, options),
-  }
+  const queue = new Queue('mason-runs', options)
+  const wakeUps = toWakeUpsKey(mason.queuePrefix)
   const sent: SentJob[] = []
 
   /** As any client in any language could: the bytes of the data are put in place before anybody may take the job. */
   const push = async ({ queue: name, name: jobName, data, options }: FuzzJob, id: string): Promise<void> => {
-    const queue = queues[name]
+    if (name === 'wake-ups') return void (await redis.zadd(wakeUps, 0, data))
     const job = await queue.add(jobName, {}, { ...options, jobId: id, delay: 3_600_000 })
     await redis.hset(queue.toKey(id), 'data', data)
     await job.promote()
@@ -43,20 +41,17 @@ export const fuzzQueue = async ({ mason, seed, count, say, signal }: FuzzOptions
   }
   /** Refused jobs stay in the queue as failed ones. */
   const left = async (): Promise<number> => {
-    const counts = await Promise.all(Object.values(queues).map((queue) => queue.getJobCounts()))
-    return counts.reduce(
-      (sum, { failed = 0, ...open }) => Object.values(open).reduce((a, b) => a + b, sum),
-      0,
-    )
+    const { failed, ...open } = await queue.getJobCounts()
+    return Object.values(open).reduce((a, b) => a + b, await redis.zcard(wakeUps))
   }
 
   try {
     for (let from = 0; from < count; from += batch) {
       const numRuns = Math.min(batch, count - from)
-      const queue = fc.sample(jobs, { seed: seed + from, numRuns }).map((job, n) => [job, from + n] as const)
+      const next = fc.sample(jobs, { seed: seed + from, numRuns }).map((job, n) => [job, from + n] as const)
       await Promise.all(
         Array.from({ length: lanes }, async () => {
-          for (let next = queue.shift(); next; next = queue.shift()) await one(...next)
+          for (let job = next.shift(); job; job = next.shift()) await one(...job)
         }),
       )
       signal.throwIfAborted()
@@ -67,7 +62,7 @@ export const fuzzQueue = async ({ mason, seed, count, say, signal }: FuzzOptions
     if (stuck > 0) failures.unshift(`${stuck} jobs are still in the queues`)
     return { figures: { jobs: count, ...figures }, failures }
   } finally {
-    await Promise.allSettled(Object.values(queues).map((queue) => queue.close()))
+    await queue.close().catch(() => {})
     await redis.quit()
   }
 }

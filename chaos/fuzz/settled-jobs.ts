@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../../src/infra/database/database.ts'
-import { wakeUpQueueName } from '../../src/infra/queue/jobs.ts'
 import type { FuzzFindings } from './http.ts'
 import type { FuzzJob } from './jobs.ts'
 
@@ -29,7 +28,7 @@ export const checkJobs = async (database: Database, sent: readonly SentJob[]): P
     'valid jobs in between': 0,
   }
   for (const { job, id, at } of sent) {
-    if (job.queue === wakeUpQueueName) {
+    if (job.queue === 'wake-ups') {
       figures.wakeUps++
       continue
     }

@@ -46,7 +46,10 @@ beforeEach(() => {
 })
 
 /** The memories of a run of this user, in a session that is there. */
-const runOf = async (user = user_id, more: { models?: Pick<Models, 'call' | 'describe'> } = {}) => {
+const runOf = async (
+  user = user_id,
+  more: { models?: Pick<Models, 'call' | 'describe'>; withoutMemories?: WeakSet<object> } = {},
+) => {
   const source = { session_id: unique('ses'), run_id: unique('run') }
   await database.query(`INSERT INTO sessions (tenant, session_id, user_id) VALUES ('default', $1, $2)`, [
     source.session_id,
@@ -278,4 +281,13 @@ describe('in a run', () => {
     const shown = models.requests.at(-1)?.messages.find(({ role }) => role === 'tool')
     expect(shown?.content).toMatch(/^<(data-\w+) memory>\n- The user wants.*\n<\/\1>$/)
   })
+})
+
+test('after a look that found no memory a claim recalls turns alone, once', async () => {
+  const { memories } = await runOf(user_id, { withoutMemories: new WeakSet() })
+  expect(await memories.any()).toBe(false)
+  await keep('I am allergic to peanuts.')
+  const recalled = () => memories.recall('Am I allergic to peanuts?', 3, new AbortController().signal)
+  expect(await recalled()).toEqual([])
+  expect(await recalled()).toMatchObject([{ content: 'I am allergic to peanuts.' }])
 })

@@ -1,4 +1,3 @@
-import { wakeUpJobName, wakeUpQueueName } from '../../../src/infra/queue/jobs.ts'
 import type { FuzzJob } from '../../fuzz/jobs.ts'
 import type { JobInput, Target } from '../input.ts'
 
@@ -107,15 +106,10 @@ const forged = ({ victim }: Target): FuzzJob[] => {
     { run_id: victim.run, business_id: 'victim', epoch: 99, status: 'completed' },
   ]
   return [
-    ...wakeUps.flatMap((data) =>
-      [wakeUpJobName, 'run', '__proto__'].map((name) =>
-        job(`a wake-up ${JSON.stringify(data).slice(0, 60)} as ${name}`, data, 'either', {
-          queue: wakeUpQueueName,
-          name,
-        }),
-      ),
+    ...wakeUps.map((data) =>
+      job(`a wake-up ${JSON.stringify(data).slice(0, 60)}`, data, 'either', { queue: 'wake-ups' }),
     ),
-    ...['', 'Run', 'run ', '__proto__', wakeUpJobName, 'x'.repeat(10_000)].map((name) =>
+    ...['', 'Run', 'run ', '__proto__', 'x'.repeat(10_000)].map((name) =>
       job(`named ${name.slice(0, 10)}`, valid, 'rejected', { name }),
     ),
     ...[

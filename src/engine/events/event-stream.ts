@@ -107,6 +107,7 @@ const openInbox = (
   let deltas: TextDelta[] = []
   let wake: () => void = () => {}
   const stop = feed.follow(source.business_id, source.session_id, {
+    statusOnly,
     onChange(change) {
       if (statusOnly && change !== 'status') return
       changed = change === 'action' && changed !== 'all' ? 'actions' : 'all'

@@ -12,10 +12,16 @@ import type { TextDelta } from '../../state/run-view.ts'
  */
 export type SessionChange = 'action' | 'claimed' | 'admitted' | 'status'
 
-/** What wakes a follower of a session: a commit, or streamed text. */
-export type SessionFollower = { onChange(change: SessionChange): void; onDelta(delta: TextDelta): void }
+/** What wakes a follower of a session: a commit, or streamed text; with `statusOnly` neither actions nor text. */
+export type SessionFollower = {
+  statusOnly?: boolean
+  onChange(change: SessionChange): void
+  onDelta(delta: TextDelta): void
+}
 
 const sessionsChannel = 'mason:sessions'
+/** Actions and text: most hints are these, and a process that waits for the ends of runs alone reads none of them. */
+const stepsChannel = 'mason:steps'
 const cancelsChannel = 'mason:cancels'
 
 type FeedMessage = { tenant: string; session_id: string } & (
@@ -64,31 +70,40 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
     for (const watch of cancelWatchers) watch()
   })
 
-  // a process without followers does not read the hints of all others
-  let isSubscribed = false
-  let subscribing: Promise<() => Promise<void>> | undefined
-  const subscribe = async (): Promise<() => Promise<void>> => {
-    const unsubscribe = await hints.subscribe(sessionsChannel, (text) => {
-      for (const message of JSON.parse(text) as FeedMessage[]) notifyFollowers(message)
-    })
-    isSubscribed = true
-    // for what was published before
-    for (const group of followers.values()) for (const follower of group) follower.onChange('status')
-    return unsubscribe
+  /** What is published within one turn of the event loop is one hint, with equal changes once. A process without followers reads none. */
+  const openChannel = (name: string) => {
+    let pending: string[] = []
+    let subscribing: Promise<() => Promise<void>> | undefined
+    const flush = (): void => {
+      if (pending.length > 0) hints.publish(name, `[${pending.join(',')}]`, name === stepsChannel)
+      pending = []
+    }
+    const subscribe = async (): Promise<() => Promise<void>> => {
+      const unsubscribe = await hints.subscribe(name, (text) => {
+        for (const message of JSON.parse(text) as FeedMessage[]) notifyFollowers(message)
+      })
+      // for what was published before
+      for (const group of followers.values()) for (const follower of group) follower.onChange('status')
+      return unsubscribe
+    }
+    return {
+      publish(message: FeedMessage): void {
+        const text = JSON.stringify(message)
+        if (message.kind !== 'delta' && pending.includes(text)) return
+        if (pending.length === 0) setImmediate(flush)
+        pending.push(text)
+      },
+      subscribe(): void {
+        subscribing ??= subscribe()
+      },
+      flush,
+      close: async (): Promise<void> => (await subscribing)?.(),
+    }
   }
-
-  // changes within one turn of the event loop are sent as one hint, equal ones once
-  let pending: string[] = []
-  const flush = (): void => {
-    if (pending.length > 0) hints.publish(sessionsChannel, `[${pending.join(',')}]`)
-    pending = []
-  }
-  const publish = (message: FeedMessage): void => {
-    const text = JSON.stringify(message)
-    if (message.kind !== 'delta' && pending.includes(text)) return
-    if (pending.length === 0) setImmediate(flush)
-    pending.push(text)
-  }
+  const statuses = openChannel(sessionsChannel)
+  const steps = openChannel(stepsChannel)
+  const publish = (message: FeedMessage): void =>
+    (message.kind === 'status' || message.kind === 'admitted' ? statuses : steps).publish(message)
 
   const pollMarks = async (): Promise<void> => {
     if (followers.size === 0) return
@@ -131,7 +146,8 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
       followers.set(key, group.add(follower))
       // the next poll wakes it, also for changes before it followed
       seenMarks.delete(key)
-      if (!isSubscribed) subscribing ??= subscribe()
+      statuses.subscribe()
+      if (!follower.statusOnly) steps.subscribe()
       return () => {
         group.delete(follower)
         if (group.size > 0 || followers.get(key) !== group) return
@@ -143,7 +159,7 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
     followBusiness(businessId: string, wake: () => void): () => void {
       const group = businessFollowers.get(businessId) ?? new Set()
       businessFollowers.set(businessId, group.add(wake))
-      if (!isSubscribed) subscribing ??= subscribe()
+      statuses.subscribe()
       return () => {
         group.delete(wake)
         if (group.size === 0 && businessFollowers.get(businessId) === group)
@@ -151,10 +167,9 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
       }
     },
     async close() {
-      flush()
+      for (const { flush } of [statuses, steps]) flush()
       await polling.stop()
-      await unsubscribeFromCancels()
-      await (await subscribing)?.()
+      await Promise.all([unsubscribeFromCancels(), statuses.close(), steps.close()])
     },
   }
 }

@@ -1,6 +1,6 @@
 import { toCountClaimSql } from '../../accounts/businesses.ts'
 import type { ClaimedRun } from '../../graph/live-run.ts'
-import { type Database, queryOne, type RunKey } from '../../infra/database/database.ts'
+import { type Database, queryOne, type RunKey, sendFirst } from '../../infra/database/database.ts'
 import type { PersonAnswer } from '../../state/ports/questions.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { openStatusesSql } from '../../state/run-status.ts'
@@ -129,17 +129,15 @@ export const claimNextRun = async (
   const listed = [JSON.stringify(excluded), JSON.stringify(last)]
   const values = [workerId, leaseMs, graphVersion, ...listed, takesSuspects]
   const tryClaim = (sql: Sql) => queryOne<ClaimRow>(sql, claimStatement, values)
-  let row = await tryClaim(database)
+  // planning it costs more than running it: docs/decisions/0279
+  const scope = { pipelined: true, plansOnce: true }
+  let row = await database.transaction(tryClaim, scope)
   // a run is due, but another worker holds its business: try again, one worker at a time. The lock is not waited for
   // first, or a process that is frozen while it holds the lock would keep all others from claiming
   for (let attempt = 1; row && !row.run_id && row.contended && attempt < maxClaimAttempts; attempt++)
     row = await database.transaction(
-      async (sql) => {
-        const locked = sql.query(`SELECT pg_advisory_xact_lock(hashtext('mason.claim'))`)
-        const [claimed] = await Promise.all([tryClaim(sql), locked])
-        return claimed
-      },
-      { pipelined: true },
+      sendFirst(`SELECT pg_advisory_xact_lock(hashtext('mason.claim'))`, [], tryClaim),
+      scope,
     )
   return row?.run_id ? (row as RunClaim) : null
 }

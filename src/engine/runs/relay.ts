@@ -66,7 +66,7 @@ export const reconcileRuns = async (
 
 const wakeRunnableRuns = async (database: Database, queues: Queues): Promise<void> => {
   const { rows } = await database.query<RunKey>(runnableStatement)
-  if (rows.length > 0) await queues.wakeMany(rows.map(toWakeUp), { coalesce: true })
+  if (rows.length > 0) await queues.wakeMany(rows.map(toWakeUp))
 }
 
 /** A run that cannot be settled does not stop the others. */

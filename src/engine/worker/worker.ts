@@ -243,7 +243,9 @@ export const createWorker = (options: WorkerOptions) => {
         events: {
           onAction: () => {
             shares.worked(claim.tenant)
-            feed.publishChange(claim.tenant, claim.session_id, isFirstAction ? 'claimed' : 'action')
+            // the end is told as a status, once the run is released
+            if (!live.ended)
+              feed.publishChange(claim.tenant, claim.session_id, isFirstAction ? 'claimed' : 'action')
             isFirstAction = false
             if (known.trust(claim)) poll()
           },

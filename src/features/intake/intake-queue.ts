@@ -1,11 +1,20 @@
-import { type Job, type JobJson, UnrecoverableError } from 'bullmq'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type IQueueBackend,
+  isNotConnectionError,
+  type Job,
+  type JobJson,
+  UnrecoverableError,
+  Worker,
+} from 'bullmq'
+import { LRUCache } from 'lru-cache'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
-import { createErrorReporter, PatientWorker } from '../../infra/queue/consumer.ts'
 import type { JobOutcome } from '../../infra/queue/job-outcome.ts'
 import { type IntakeJob, intakeQueueName, overrideJobOptions } from '../../infra/queue/jobs.ts'
-import type { QueueDriver } from '../../infra/queue/queue-driver.ts'
+import { describeQueueError, type QueueDriver } from '../../infra/queue/queue-driver.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
+import { hasLongNumbers, parseExactJson } from '../../state/text/exact-json.ts'
 
 /** A job as it is taken; `length`: of its data as text. */
 export type TakenJob = IntakeJob & { length: number }
@@ -51,8 +60,27 @@ const otherState = -3
 
 const toIntakeJob = ({ id = '', name, data }: Job): IntakeJob => ({ id, name, data })
 
-/** Its BullMQ worker runs no loop of its own: no lock is renewed, and no job counts as stalled. */
-class IntakeWorker extends PatientWorker {
+const silenceMs = 30_000
+
+/** Refused, reset, timed out and the like: errors of the operating system name their call. */
+const isConnectionError = (error: Error) => 'syscall' in error || !isNotConnectionError(error)
+
+/** Logs errors of BullMQ, each at most twice a minute. Lost connections are not logged, because the driver logs them once. */
+const createErrorReporter = (log: Log, what: string): ((error: Error) => void) => {
+  const recent = new LRUCache<string, true>({ max: 100, ttl: silenceMs })
+  return (error) => {
+    const problem = describeQueueError(error)
+    if (isConnectionError(error) || recent.has(problem)) return
+    recent.set(problem, true)
+    log.error({ error }, what)
+  }
+}
+
+/**
+ * Its BullMQ worker runs no loop of its own: no lock is renewed, and no job counts as stalled. It pauses after a failed claim and
+ * accepts data that is not JSON.
+ */
+class IntakeWorker extends Worker<unknown, unknown, string, IQueueBackend> {
   readonly #mayTake: () => boolean
 
   constructor(engine: QueueDriver, queueName: string, mayTake: () => boolean) {
@@ -67,15 +95,38 @@ class IntakeWorker extends PatientWorker {
 
   /** Asked again after every wait: a leader that was frozen takes nothing. BullMQ's type leaves out that there may be no job. */
   protected override async moveToActive(token: string, name?: string): Promise<Job> {
-    return this.#mayTake() ? super.moveToActive(token, name) : (undefined as unknown as Job)
+    if (!this.#mayTake()) return undefined as unknown as Job
+    try {
+      return await super.moveToActive(token, name)
+    } catch (error) {
+      if (!this.closing) await sleep(1_000)
+      throw error
+    }
   }
 
   readonly lengths = new WeakMap<Job, number>()
 
   protected override createJob(json: JobJson, id: string) {
-    const job = super.createJob(json, id)
+    let job: Job
+    try {
+      job = super.createJob(json, id)
+      if (hasLongNumbers(String(json.data))) job.data = parseExactJson(String(json.data))
+    } catch {
+      job = super.createJob({ ...json, data: JSON.stringify(json.data) }, id)
+    }
     this.lengths.set(job, String(json.data).length)
     return job
+  }
+
+  /** Ends the blocking wait for the next job, which would outlive a forced close by seconds. */
+  async interrupt(): Promise<void> {
+    await this.backend.disconnectBlocking(false)
+  }
+
+  /** Stops the timers and connections that a hanging close would leave behind. */
+  async abandon(): Promise<void> {
+    await this.lockManager.close()
+    await this.backend.close(true)
   }
 
   async listActive(): Promise<string[]> {
@@ -128,8 +179,7 @@ const hasCode = (error: unknown, ...codes: number[]): boolean =>
 /** Opens the intake queue for a leader, which takes jobs while `mayTake` says so. */
 export const openIntakeQueue = (engine: QueueDriver, log: Log, mayTake: () => boolean): IntakeQueue => {
   const worker = new IntakeWorker(engine, intakeQueueName, mayTake)
-  const report = createErrorReporter(log)
-  worker.on('error', (error) => report(error, `queue: intake of ${intakeQueueName}`))
+  worker.on('error', createErrorReporter(log, `queue: intake of ${intakeQueueName}`))
   /** Redis may have lost the job, or another leader has ended it. */
   const unlessGone = async (work: Promise<unknown>): Promise<void> => {
     await work.catch((error: unknown) => {

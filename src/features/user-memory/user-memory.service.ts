@@ -24,10 +24,11 @@ export default defineService({
   start({ config, database, workerDatabase, models: { ask }, readRegistry, clock, log, tracer }) {
     const embedder = createMemoryEmbedder({ sql: database, ask, view: readRegistry })
     const parts = { database: workerDatabase, embedder, log, tracer, recall: config.recall, clock }
+    const withoutMemories = new WeakSet<object>()
     return {
       openRun: (run, models, visit) =>
         createRunMemories(
-          { ...parts, models, ...(models.rerank && { rerank: models.rerank }) },
+          { ...parts, models, ...(models.rerank && { rerank: models.rerank }), withoutMemories },
           { business: run.tenant, user_id: run.user_id },
           run,
           visit,

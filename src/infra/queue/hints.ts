@@ -5,8 +5,11 @@ import { settlesWithin } from '../lib/timeouts.ts'
 
 /** Best-effort messages between processes; a subscriber that depends on them must also poll. */
 export type Hints = {
-  /** Sends without waiting; dropped without subscribers or when the server is down. Handlers run later, never inside this call. */
-  publish(channel: string, message: string): void
+  /**
+   * Sends without waiting; dropped without subscribers or when the server is down. Handlers run later, never inside this call.
+   * `isOften`: not sent at all for a moment after one that no process has heard.
+   */
+  publish(channel: string, message: string, isOften?: boolean): void
   /** Resolves once hints arrive, or after a second while the server is down (it subscribes later). The result unsubscribes. */
   subscribe(channel: string, handler: (message: string) => void): Promise<() => Promise<void>>
   close(): Promise<void>
@@ -31,6 +34,8 @@ export async function openHints(options: HintOptions): Promise<Hints> {
 }
 
 const subscribeTimeoutMs = 1_000
+/** How long hints of a channel without subscribers are not sent. */
+const unheardMs = 50
 
 /** Keeps an error of one handler from the other handlers. */
 const guardHandler = (handler: (message: string) => void, log: Log) => (message: string) => {
@@ -66,6 +71,7 @@ function createRedisHints(
   // channels, unlike keys, are common to all databases of a server
   const prefix = `${queuePrefix}:hint:${sender.options.db ?? 0}:`
   const subscriptions = new Map<string, Subscription>()
+  const unheardAt = new Map<string, number>()
   let subscriber: Redis | undefined
 
   const openSubscriber = () => {
@@ -94,8 +100,13 @@ function createRedisHints(
   }
 
   return {
-    publish: (channel, message) => {
-      if (sender.status === 'ready') sender.publish(prefix + channel, message).catch(() => {})
+    publish: (channel, message, isOften) => {
+      const isUnheard = performance.now() - (unheardAt.get(channel) ?? -unheardMs) < unheardMs
+      if (sender.status !== 'ready' || (isOften && isUnheard)) return
+      sender
+        .publish(prefix + channel, message)
+        .then((listeners) => unheardAt.set(channel, listeners === 0 ? performance.now() : -unheardMs))
+        .catch(() => {})
     },
     subscribe: async (channel, handler) => {
       const key = prefix + channel

@@ -1,18 +1,14 @@
 import type { Job, JobsOptions } from 'bullmq'
 import { z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
-import type { Log } from '../../state/ports/log.ts'
+import { parseJsonOrText } from '../lib/json-text.ts'
 
-/** Our side of BullMQ's jobs: ids, priorities, options, and the handlers that get them. */
+/** Our side of BullMQ's jobs: ids, priorities and options; and what wakes workers. */
 
-/** The queue of wake-ups. Its name is older than the term and stays, for processes of both versions. */
-export const wakeUpQueueName = 'mason-bells'
 /** The public intake queue: any BullMQ client may add jobs named `run`. CONTRACT section 3. */
 export const intakeQueueName = 'mason-runs'
 /** The name of its jobs. */
 export const intakeJobName = 'run'
-/** The name of the jobs that are wake-ups. It stays for the same reason. */
-export const wakeUpJobName = 'bell'
 
 const wakeUpSchema = z.object({ run_id: z.string(), business_id: z.string() })
 
@@ -63,11 +59,12 @@ export function checkJobId(id: string): void {
   })
 }
 
-/** The job id that allows one waiting wake-up per run; BullMQ would refuse a colon or a plain number. */
-export const toCoalescingId = (runId: string): string => `run-${encodeURIComponent(runId)}`
-
 /** Keeps the ids only, whatever else the caller's object holds. */
 export const toWakeUpData = ({ run_id, business_id }: WakeUp): WakeUp => ({ run_id, business_id })
+
+/** The wake-up of a JSON text; undefined: it is none. */
+export const readWakeUp = (text: string): WakeUp | undefined =>
+  wakeUpSchema.safeParse(parseJsonOrText(text)).data
 
 /** For so long, in seconds, and so many: what a producer can still read of refused jobs. */
 const refusedJobs = { age: 24 * 60 * 60, count: 1_000 }
@@ -82,19 +79,3 @@ export function overrideJobOptions(job: Job): void {
     removeOnFail: refusedJobs,
   } satisfies JobsOptions)
 }
-
-/** Handles a job of BullMQ. */
-export type JobHandler = (job: Job, signal: AbortSignal) => Promise<unknown>
-
-/** A failed wake-up is not repeated, because the reconciler wakes workers for every run that is still due. */
-export const createWakeUpHandler =
-  (handler: WakeUpHandler, log: Log): JobHandler =>
-  async (job, signal) => {
-    const { data: wakeUp } = wakeUpSchema.safeParse(job.data)
-    if (!wakeUp) return log.warn({ data: job.data }, 'queue: ignored an invalid wake-up')
-    try {
-      await handler(wakeUp, signal)
-    } catch (error) {
-      log.error({ error, ...wakeUp }, 'queue: handling a wake-up failed')
-    }
-  }

@@ -1,10 +1,17 @@
 import type { BackendFactory } from 'bullmq'
+import type { Redis } from 'ioredis'
 import { MasonError } from '../../state/errors.ts'
 
 /** What the queues need from Redis. */
 export type QueueDriver = {
   /** Creates BullMQ backends. The driver owns their connections and ignores the `connection` option. */
   backend: BackendFactory
+  /** Begins the keys. */
+  prefix: string
+  /** For commands that fail at once while the server is down. */
+  sender: Redis
+  /** A connection for commands that wait; the driver closes it at the latest. */
+  openReceiver(): Redis
   /** Null when the server can take a command now; else what is wrong, for people. */
   problem(): string | null
   /** One round trip to the server. Rejects when it fails; may hang when the server does. */

@@ -8,8 +8,8 @@ import type { QueueDriver } from './queue-driver.ts'
 /** Both queues. Every method that sends rejects with `queue_unavailable` within a second when the queue is down. */
 export type Queues = {
   wake(wakeUp: WakeUp): Promise<void>
-  /** Sends wake-ups in batches. `coalesce` drops those of runs that already have a coalesced one waiting or in work. */
-  wakeMany(wakeUps: readonly WakeUp[], options?: { coalesce?: boolean }): Promise<void>
+  /** Sends wake-ups in batches. A run that has one waiting gets no second. */
+  wakeMany(wakeUps: readonly WakeUp[]): Promise<void>
   /** Calls `handler` for each wake-up, at most `concurrency` at once. A rejection is logged and the wake-up is dropped. */
   onWakeUp(handler: WakeUpHandler, options: { concurrency: number }): Promise<QueueConsumer>
   /** Adds a job to the intake queue, on Redis, unless its id already waits there. Throws `invalid_request` for an invalid id. */

@@ -157,6 +157,13 @@ export async function openRedisQueue(
       }
       return createRedisBackend(name, redisOptions, flags)
     },
+    prefix: options.prefix,
+    sender,
+    openReceiver: () => {
+      const receiver = connect(options.url, receiverSettings)
+      connections.push(receiver)
+      return receiver
+    },
     problem: () => owner.problem() ?? (sender.status === 'ready' ? null : lastProblem),
     roundTrip: () => sender.ping(),
     isOurs: () => owner.isOurs(),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { intakeQueueName, type WakeUp, wakeUpQueueName } from '../../../src/infra/queue/jobs.ts'
+import { intakeQueueName, type WakeUp } from '../../../src/infra/queue/jobs.ts'
 import { isGate } from '../../support/tier.ts'
 import {
   embedded,
@@ -54,10 +54,10 @@ function portSuite(harness: Harness) {
     if (sends === 1) expect(heard).toHaveLength(ids.length)
   })
 
-  it('keeps one coalesced wake-up per run while it waits or is handled, and accepts a new one after', async () => {
+  it('keeps one wake-up per run while it waits, and accepts a new one once it is handled', async () => {
     const queues = await open()
-    await queues.wakeMany([wakeUp('a'), wakeUp('a'), wakeUp('b')], { coalesce: true })
-    await queues.wakeMany([wakeUp('a')], { coalesce: true })
+    await queues.wakeMany([wakeUp('a'), wakeUp('a'), wakeUp('b')])
+    await queues.wake(wakeUp('a'))
     const heard: string[] = []
     const { open: finish, opened: finished } = gate()
     await queues.onWakeUp(
@@ -68,14 +68,10 @@ function portSuite(harness: Harness) {
       { concurrency: 4 },
     )
     await until(() => heard.length === 2, 'a and b')
-    await queues.wakeMany([wakeUp('a'), wakeUp('c')], { coalesce: true })
-    await until(() => heard.includes('c'), 'c')
-    expect(heard).toEqual(['a', 'b', 'c'])
+    await queues.wakeMany([wakeUp('a'), wakeUp('c')])
+    await until(() => heard.length === 4, 'a again, and c')
+    expect(heard).toEqual(['a', 'b', 'a', 'c'])
     finish()
-    await until(async () => {
-      await queues.wakeMany([wakeUp('a')], { coalesce: true })
-      return heard.length > 3
-    }, 'a, woken again')
   })
 
   it('runs at most `concurrency` handlers at once', async () => {
@@ -220,7 +216,8 @@ function portSuite(harness: Harness) {
 }
 
 function redisSuite(harness: ReturnType<typeof served>) {
-  const { open, plainClient, logged } = redisScope(harness)
+  const { open, openHints, plainClient, logged } = redisScope(harness)
+  const key = () => `${harness.prefix}:wake-ups`
 
   it('answers a ping with its milliseconds', async () => {
     const queues = await open()
@@ -241,14 +238,39 @@ function redisSuite(harness: ReturnType<typeof served>) {
     expect(waiting.map(({ id }) => id)).toEqual(['high', 'beyond', 'low', 'none'])
   })
 
-  it('skips jobs that are no wake-up', async () => {
+  it('skips what is no wake-up', async () => {
     const queues = await open()
     const heard: string[] = []
     await queues.onWakeUp(async ({ run_id }) => void heard.push(run_id), { concurrency: 1 })
-    await plainClient(wakeUpQueueName).add('wake-up', { run_id: 7 })
+    for (const other of ['{"run_id":7}', 'text']) await harness.admin.zadd(key(), 0, other)
     await queues.wake(wakeUp('good'))
     await until(() => heard.length === 1, 'the good wake-up')
-    expect(logged).toContainEqual(expect.objectContaining({ level: 'warn', data: { data: { run_id: 7 } } }))
+    for (const data of ['{"run_id":7}', 'text'])
+      expect(logged).toContainEqual(expect.objectContaining({ level: 'warn', data: { data } }))
+  })
+
+  it('keeps the wake-ups that have waited for the longest where there are too many', async () => {
+    const queues = await open()
+    const full = 100_000
+    for (let from = 0; from < full; from += 10_000)
+      await harness.admin.zadd(
+        key(),
+        ...Array.from({ length: 20_000 }, (_, at) => (at % 2 ? `${from + at}` : from)),
+      )
+    await queues.wakeMany([wakeUp('one'), wakeUp('more')])
+    expect(await harness.admin.zcard(key())).toBe(full)
+    expect(await harness.admin.zscore(key(), JSON.stringify(wakeUp('more')))).toBeNull()
+  })
+
+  it('sends the hints of a channel that no process listened to once one does', async () => {
+    const hints = await openHints()
+    const heard: string[] = []
+    for (const message of ['one', 'two']) hints.publish('steps', message, true)
+    await hints.subscribe('steps', (message) => void heard.push(message))
+    await until(() => {
+      hints.publish('steps', 'late', true)
+      return heard.includes('late')
+    }, 'a hint')
   })
 
   it('refuses the job ids that BullMQ refuses, and takes all others', async () => {
@@ -282,14 +304,14 @@ function redisSuite(harness: ReturnType<typeof served>) {
     }
   })
 
-  it('keeps no job of a wake-up that was handled', async () => {
+  it('keeps nothing of a wake-up that was handled', async () => {
     const queues = await open()
     let handled = 0
     await queues.onWakeUp(async () => void handled++, { concurrency: 1 })
     await queues.wake(wakeUp('run'))
     await until(() => handled === 1, 'the wake-up')
     await queues.close()
-    expect(await plainClient(wakeUpQueueName).getJobCountByTypes()).toBe(0)
+    expect(await harness.admin.exists(key())).toBe(0)
   })
 }
 

@@ -76,10 +76,10 @@ export const findForgottenIds = async (
   if (ids.length === 0) return new Set()
   const turns = ids.flatMap((id) => parseSessionMemoryId(id) ?? [])
   const { rows } = await sql.query<{ id: string | null; session_id: string; turn: number }>(
-    `SELECT memory_id AS id, '' AS session_id, 0 AS turn FROM memories
-     WHERE tenant = $1 AND memory_id IN (SELECT json_array_elements_text($2::json))
-     UNION ALL SELECT NULL, t.session_id, t.turn FROM turns t
-       JOIN json_to_recordset($3::json) AS asked (session_id text, turn int) USING (session_id, turn) WHERE t.tenant = $1`,
+    `SELECT m.memory_id AS id, '' AS session_id, 0 AS turn FROM json_array_elements_text($2::json) WITH ORDINALITY AS l(id, at)
+       JOIN memories m ON m.tenant = $1 AND m.memory_id = l.id WHERE l.at % 1 = 0
+     UNION ALL SELECT NULL, t.session_id, t.turn FROM json_to_recordset($3::json) AS l(session_id text, turn int)
+       JOIN turns t ON t.tenant = $1 AND t.session_id = l.session_id AND t.turn = l.turn WHERE l.turn % 1 = 0`,
     [business, JSON.stringify(ids), JSON.stringify(turns)],
   )
   const present = new Set(rows.map(({ id, session_id, turn }) => id ?? toSessionMemoryId(session_id, turn)))

@@ -90,15 +90,16 @@ export const holdSession = async (
   if (size === 0) throw new MasonError('lease_lost', `session ${source.session_id} has been deleted`)
 }
 
-/** The same for several; returns those that are there. */
+/** The same for several; returns those that are there. `% 1 = 0`: as in `append-statements.ts`, or all sessions are read for each. */
 export const holdSessions = async (
   sql: Sql,
   { business }: MemoryOwner,
   sources: readonly Pick<NoteSource, 'session_id'>[],
 ): Promise<Set<string>> => {
   const { rows } = await sql.query<{ session_id: string }>(
-    `SELECT session_id FROM sessions WHERE tenant = $1 AND session_id IN (SELECT json_array_elements_text($2::json))
-     ORDER BY session_id FOR KEY SHARE`,
+    `SELECT s.session_id FROM json_array_elements_text($2::json) WITH ORDINALITY AS l(session_id, at)
+       JOIN sessions s ON s.tenant = $1 AND s.session_id = l.session_id WHERE l.at % 1 = 0
+     ORDER BY s.session_id FOR KEY SHARE OF s`,
     [business, JSON.stringify(sources.map(({ session_id }) => session_id))],
   )
   return new Set(rows.map(({ session_id }) => session_id))
@@ -239,7 +240,8 @@ const confirmMemory = async (sql: Sql, owner: MemoryOwner, id: string, source: N
 /** Makes used memories stronger; their strength fades from now on. */
 export const recordUse = (sql: Sql, { business }: MemoryOwner, ids: readonly string[]): Promise<unknown> =>
   sql.query(
-    `UPDATE memories SET uses = uses + 1, strength = least(1, strength + 0.02), last_used_at = clock_timestamp()
-     WHERE tenant = $1 AND memory_id IN (SELECT json_array_elements_text($2::json))`,
+    `UPDATE memories m SET uses = uses + 1, strength = least(1, strength + 0.02), last_used_at = clock_timestamp()
+     FROM json_array_elements_text($2::json) WITH ORDINALITY AS l(id, at)
+     WHERE l.at % 1 = 0 AND m.tenant = $1 AND m.memory_id = l.id`,
     [business, JSON.stringify(ids)],
   )

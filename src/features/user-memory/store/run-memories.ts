@@ -1,4 +1,4 @@
-import { hasRow } from '../../../infra/database/database.ts'
+import { type Database, queryOne } from '../../../infra/database/database.ts'
 import { systemClock } from '../../../infra/lib/system-clock.ts'
 import type { ModelCaller } from '../../../models/ports/model-ports.ts'
 import type { RecalledMemory } from '../../../state/memory-kinds.ts'
@@ -43,8 +43,8 @@ const standingStatement = `
   ORDER BY strength DESC, created_at DESC LIMIT ${maxStandingPreferences}`
 /** Memories, and turns of other sessions. */
 const anyStatement = `
-  SELECT 1 AS remembered WHERE EXISTS (SELECT FROM memories WHERE tenant = $1 AND user_id = $2 AND superseded_by IS NULL)
-    OR $4::boolean AND EXISTS (SELECT FROM turns WHERE tenant = $1 AND user_id = $2 AND session_id <> $3)`
+  SELECT EXISTS (SELECT FROM memories WHERE tenant = $1 AND user_id = $2 AND superseded_by IS NULL) AS memories,
+    $4::boolean AND EXISTS (SELECT FROM turns WHERE tenant = $1 AND user_id = $2 AND session_id <> $3) AS turns`
 /** Their relevance as a share of their strength: below memories related to the request. */
 const standingRelevance = 0.4
 
@@ -132,10 +132,17 @@ export const createRunMemories = (
       return hit ? [{ ...hit, relevance: hits[rank]?.relevance ?? hit.relevance }] : []
     })
   }
+  const readStanding = async (shared: Database): Promise<MemoryRow[]> => {
+    const read = (sql: Sql) => sql.query<MemoryRow>(standingStatement, [business_id, user_id])
+    return (await asUser(shared, owner, read, { pipelined: true })).rows
+  }
   return {
     async any() {
       const values = [business_id, user_id, source.session_id, recall]
-      return asUser(database, owner, (sql) => hasRow(sql, anyStatement, values), { pipelined: true })
+      const read = (sql: Sql) => queryOne<Record<'memories' | 'turns', boolean>>(sql, anyStatement, values)
+      const has = await asUser(database, owner, read, { pipelined: true })
+      if (!has?.memories) parts.withoutMemories?.add(source)
+      return has?.memories || has?.turns || false
     },
     async search(text, limit, signal) {
       return (await searchRanked(text, limit, signal)).map(toRecalledMemory)
@@ -147,16 +154,12 @@ export const createRunMemories = (
         database: shareReads(database, owner),
         embedder: createQuickEmbedder(parts.embedder, clock),
       }
+      const hasMemories = !parts.withoutMemories?.delete(source)
       const [related, turns, standing] = await tracer.retrieval(async (record) => {
         const found = await Promise.all([
-          searchRanked(text, limit, signal, quick),
+          hasMemories ? searchRanked(text, limit, signal, quick) : [],
           recall ? searchTurns(quick, owner, caller, source.session_id, { text, ownWords }, signal) : [],
-          asUser(
-            quick.database,
-            owner,
-            (sql) => sql.query<MemoryRow>(standingStatement, [business_id, user_id]),
-            { pipelined: true },
-          ),
+          hasMemories ? readStanding(quick.database) : [],
         ])
         const [related, turns] = found
         record({ found: related.length + turns.length })
@@ -165,7 +168,7 @@ export const createRunMemories = (
       const relatedIds = related.map(({ id }) => id)
       if (relatedIds.length > 0)
         await asUser(database, owner, (sql) => recordUse(sql, owner, relatedIds), { pipelined: true })
-      const preferences = standing.rows
+      const preferences = standing
         .filter(({ id }) => !relatedIds.includes(id))
         .map((row) => ({ ...row, relevance: standingRelevance * row.strength }))
       return [...[...related, ...preferences].map(toRecalledMemory), ...turns.map(toRecalledTurn)]
