@@ -100,6 +100,6 @@ test('the doctor reads what a vendor said, also with NUL and half a surrogate pa
      VALUES ('key', $1, 'disabled', 1, true, '[]', $2::json)`,
     [id, JSON.stringify({ code: 'model_auth', message: 'no \0 \ud800', at: new Date(0).toISOString() })],
   )
-  const findings = await checkRegistry(backend.config, AbortSignal.timeout(30_000), { sources: [] })
+  const findings = await checkRegistry(backend.config, AbortSignal.timeout(120_000), { sources: [] })
   expect(findings.length).toBeGreaterThan(0)
 })

@@ -14,7 +14,7 @@ const units: readonly (readonly [name: RegExp, ms: number])[] = [
   [/^/, 86_400_000],
 ]
 /** In English, German, French and Spanish. */
-const unit = String.raw`(?:ms|mill?i\p{L}*|s(?:[eé][ckg]\p{L}*|tunden?)?|m(?:in\p{L}*)?|h(?:(?:ou|eu)?rs?|eures?|oras?)?|d(?:ays?|[ií]as?)?|tage?n?|jours?)(?!\p{L})`
+const unit = String.raw`(?:ms|mill?i\p{L}{0,12}|s(?:[eé][ckg]\p{L}{0,12}|tunden?)?|m(?:in\p{L}{0,12})?|h(?:(?:ou|eu)?rs?|eures?|oras?)?|d(?:ays?|[ií]as?)?|tage?n?|jours?)(?!\p{L})`
 const amount = String.raw`\d{1,15}(?:\.\d{1,9})?\s{0,3}(?:${unit}|毫秒|秒|分|小时|天)`
 const duration = String.raw`(?:${amount}[\s,钟]{0,3}(?:and\s)?){1,5}`
 const time = String.raw`\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z| ?UTC| ?GMT|[+-]\d\d:?\d\d)`
@@ -22,7 +22,7 @@ const isDuration = new RegExp(String.raw`^\s*${duration}$`, 'iu')
 /** ISO, or that of HTTP: `Date.parse` reads a year in any text with a number. */
 const isDate = /^\s*(?:\d{4}-\d\d-\d\d[T ]|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? .{1,16})\d\d:\d\d/i
 /** The words around a wait. */
-const before = String.raw`try(?:ing)? again|retry(?:ing)?(?!\W?(?:attempt|count|limit|times))|wait(?:ing)?|resets?|available (?:again |back )?(?:in|at|after)|back|allowed|cool-?down|versuchen|warten|erneut|r[ée]essay\p{L}*|attend(?:ez|re)|int[ée]nt\p{L}*|espere`
+const before = String.raw`try(?:ing)? again|retry(?:ing)?(?!\W?(?:attempt|count|limit|times))|wait(?:ing)?|resets?|available (?:again |back )?(?:in|at|after)|back|allowed|cool-?down|versuchen|warten|erneut|r[ée]essay\p{L}{0,12}|attend(?:ez|re)|int[ée]nt\p{L}{0,12}|espere`
 const phrases = [
   new RegExp(String.raw`(?:${before})\b[^.;\d]{0,40}(${duration}|${time})`, 'iu'),
   new RegExp(`(${duration})[之以]?[后後][^。；]{0,8}(?:重[试試新置]|再[试試次请来]|恢复|解除)`, 'iu'),
