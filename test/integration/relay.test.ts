@@ -293,6 +293,29 @@ const openWorkers = async (database: Database, graph: Graph, models: Models, clo
   return { feed, open }
 }
 
+/** A database that tells of each claim as it is sent, and of its answer before the worker has it. */
+const watchClaims = (
+  database: Database,
+  { onSend = () => {}, onAnswer = async () => {} }: { onSend?: () => void; onAnswer?: () => Promise<void> },
+): Database => {
+  const watch = async <T>(text: string, send: () => Promise<T>): Promise<T> => {
+    if (!text.includes('UPDATE businesses b SET claims')) return send()
+    onSend()
+    const answer = await send()
+    await onAnswer()
+    return answer
+  }
+  return {
+    ...database,
+    query: (text, values, options) => watch(text, () => database.query(text, values, options)),
+    transaction: (work, scope) =>
+      database.transaction(
+        (sql) => work({ query: (text, values) => watch(text, () => sql.query(text, values)) }),
+        scope,
+      ),
+  }
+}
+
 describe('a worker', () => {
   test('asks the database nothing at a wake-up for a run that it has, or that ended here', async () => {
     model.reset()
@@ -300,13 +323,11 @@ describe('a worker', () => {
     const models = fakeModels(model.baseUrl)
     const { runtime, database } = await openWithDatabase(backend, { models, worker: false })
     let claims = 0
-    const counted: Database = {
-      ...database,
-      async query<Row>(text: string, values?: readonly unknown[], options = {}) {
-        if (text.includes('UPDATE businesses b SET claims')) claims++
-        return database.query<Row>(text, values, options)
+    const counted = watchClaims(database, {
+      onSend: () => {
+        claims++
       },
-    }
+    })
     const { feed, open } = await openWorkers(counted, runtime.graph, models)
     const worker = open('one', 4)
     const { id } = await submitTo(database, 'default')
@@ -337,14 +358,11 @@ describe('a worker', () => {
     const { runtime, database } = await openWithDatabase(backend, { models, worker: false })
     const gate = deferred()
     let claims = 0
-    const counted: Database = {
-      ...database,
-      async query<Row>(text: string, values?: readonly unknown[], options = {}) {
-        const found = await database.query<Row>(text, values, options)
-        if (text.includes('UPDATE businesses b SET claims') && ++claims === 1) await gate.promise
-        return found
+    const counted = watchClaims(database, {
+      async onAnswer() {
+        if (++claims === 1) await gate.promise
       },
-    }
+    })
     const { feed, open } = await openWorkers(counted, runtime.graph, models)
     const worker = open('polled', 4)
     worker.poll()
@@ -377,15 +395,19 @@ describe('a worker beside a flood', () => {
     const { runtime, database } = await openWithDatabase(backend, { models, worker: false })
     let claims = 0
     let storing = 0
+    const watched = watchClaims(database, {
+      onSend: () => {
+        claims++
+      },
+    })
     const gated: Database = {
-      ...database,
+      ...watched,
       async query<Row>(text: string, values?: readonly unknown[], options = {}) {
-        if (text.includes('UPDATE businesses b SET claims')) claims++
         if (text.includes('INSERT INTO actions') && asked > 0) {
           storing++
           await stored.promise
         }
-        return database.query<Row>(text, values, options)
+        return watched.query<Row>(text, values, options)
       },
     }
     const clock: Clock = { ...systemClock, sleep: async () => {} }

@@ -13,13 +13,16 @@ const maxWaiting = 10_000
 export const openProcessQueues = (log: Log) => {
   /** By run, the first one first. */
   const waiting = new Map<string, WakeUp>()
-  const consumers = new Set<QueueConsumer & { offer(wakeUp: WakeUp): boolean }>()
+  const consumers = new Set<QueueConsumer & { hasRoom(): boolean; take(wakeUp: WakeUp): void }>()
   let isClosed = false
 
   const dispatch = (): void => {
     for (const [runId, wakeUp] of waiting) {
-      if (![...consumers].some((consumer) => consumer.offer(wakeUp))) return
+      const free = [...consumers].find((consumer) => consumer.hasRoom())
+      if (!free) return
+      // first, since the handler may wake the run again at once
       waiting.delete(runId)
+      free.take(wakeUp)
     }
   }
   /** Later, so that a handler that wakes its own run again leaves room for everything else. */
@@ -44,11 +47,8 @@ export const openProcessQueues = (log: Log) => {
       isPaused = true
     }
     return {
-      offer(wakeUp: WakeUp): boolean {
-        if (isPaused || handlers.isFull) return false
-        void handlers.start(wakeUp).then(dispatchSoon)
-        return true
-      },
+      hasRoom: () => !isPaused && !handlers.isFull,
+      take: (wakeUp: WakeUp): void => void handlers.start(wakeUp).then(dispatchSoon),
       pause,
       close: (timeoutMs?: number) => (closing ??= pause().then(() => handlers.close(timeoutMs))),
     }
