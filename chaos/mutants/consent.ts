@@ -197,7 +197,7 @@ export const consentMutants: readonly Mutant[] = [
   {
     name: 'the characters of ids',
     file: 'src/features/payments/mandates/ids.ts',
-    edits: [{ from: 'id.isWellFormed() && !/[\\0\\ufffd]/.test(id)', to: "id !== ''" }],
+    edits: [{ from: '.refine(isStorableId, {', to: ".refine((id) => id !== '', {" }],
     why: 'a consent is approved that no database can hold, or two ids are one',
     caughtBy: brokenTexts,
   },

@@ -9,7 +9,7 @@ export const inputMutants: readonly Mutant[] = [
   {
     name: 'the text of a part is a text',
     file: 'src/features/a2a/server/messages.ts',
-    edits: [{ from: "typeof text !== 'string' || text.trim() === ''", to: 'false' }],
+    edits: [{ from: "typeof value === 'string' && value.trim() !== '' ? null", to: 'true ? null' }],
     why: 'a number becomes a prompt, and a blank one a run',
     caughtBy: testsOf('test/integration/a2a.test.ts')(
       "bad input of protocol '1.0' by 'JSONRPC' gets the error of the protocol, which names what is wrong",

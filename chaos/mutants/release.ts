@@ -217,8 +217,8 @@ export const releaseMutants: readonly Mutant[] = [
     file: rows,
     edits: [
       {
-        from: 'await queues.wakeMany(rows.map(toWakeUp))',
-        to: 'await queues.wakeMany(rows.map(toWakeUp)).catch(() => {})',
+        from: 'await queues.wakeMany(rows.map(toWakeUp))\n  await',
+        to: 'await queues.wakeMany(rows.map(toWakeUp)).catch(() => {})\n  await',
       },
     ],
     why: 'wake-ups are lost while the queue is down',
