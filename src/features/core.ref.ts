@@ -199,7 +199,7 @@ export type BudgetChecks = {
 export const budgetsRef = defineRef<BudgetChecks>('core.budgets')
 /** Enters in the ledger what calls of this process have settled. */
 export const ledgerFlushRef = defineRef<() => Promise<void>>('core.ledger-flush')
-/** What requests to models are made of. */
+/** What requests to models are made of. @internal */
 export const modelRequestsRef = defineRef<ModelRequests>('core.model-requests')
 /** Counts what is about to start; throws `budget_exhausted` (detail.retry_after_s). Runs are checked by `submit`. */
 export const budgetCheckRef = defineRef<(spender: Spender) => Promise<void>>('core.budget-check')
@@ -210,7 +210,7 @@ export const budgetCheckRef = defineRef<(spender: Spender) => Promise<void>>('co
  */
 export const inProcessModelRef = defineRef<InProcessModel>('core.in-process-model')
 
-/** A feature provides it, in `response-formats.service.ts`, which needs nothing: it is found before the registry opens, as the model above. */
+/** A feature provides it, in `response-formats.service.ts`, which needs nothing: it is found before the registry opens, as the model above. @internal */
 export const responseFormatsRef = defineRef<ResponseFormats>('core.response-formats')
 
 /**

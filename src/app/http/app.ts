@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
-import type { Config } from '../../infra/config/config.ts'
 import { defaultBodyMemoryMb } from '../../infra/config/settings.ts'
 import { toPackagePath } from '../../infra/lib/package-path.ts'
 import type { App } from '../../routes/route.ts'
@@ -38,6 +37,7 @@ import { createSignIn } from './plumbing/sign-in.ts'
 import { createRouteServer } from './route-server.ts'
 import { runEventsRoutes } from './run-events.routes.ts'
 import { runsRoutes } from './runs.routes.ts'
+import type { ServeOptions } from './serve-options.ts'
 import { sessionsRoutes } from './sessions.routes.ts'
 
 const megabyte = 1024 * 1024
@@ -47,12 +47,8 @@ const defaultBodyMemory: BodyMemory = {
 }
 
 /** What a server needs: the runtime it serves, and how it authenticates, logs and closes. */
-export type AppOptions = Partial<Config['access']> & {
+export type AppOptions = Omit<ServeOptions, 'port' | 'host'> & {
   runtime: Runtime
-  /** `off` makes every caller the business `default`, and only localhost may call. */
-  auth: Config['auth']
-  /** Acts for any business; without it there is no such token. */
-  adminToken?: string | null
   /** Where the console is built; absent: in this package. */
   consoleFolder?: string
   /** Gets one line per request, and internal errors; never bodies or tokens. */

@@ -1,16 +1,7 @@
 import type { AddressInfo } from 'node:net'
-import type { Config } from '../../infra/config/config.ts'
 import type { Runtime } from '../api.ts'
-import { type AppOptions, createApp } from './app.ts'
-
-/** Where the server listens, and how it authenticates. */
-export type ServeOptions = Partial<Config['access']> &
-  Pick<AppOptions, 'auth' | 'adminToken'> & {
-    /** 0: any free one. */
-    port?: number
-    /** Absent: this machine alone. */
-    host?: string
-  }
+import { createApp } from './app.ts'
+import type { ServeOptions } from './serve-options.ts'
 
 /**
  * Serves the HTTP API of a runtime. Close the server before the runtime.
