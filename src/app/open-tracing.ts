@@ -1,7 +1,7 @@
 import { tracingRef } from '../features/core.ref.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { Tracing, TracingOptions } from '../infra/telemetry/tracing.ts'
-import { MasonError } from '../state/errors.ts'
+import { toSettingsError } from '../state/errors.ts'
 import { noTracer } from '../state/ports/tracer.ts'
 import { findEarly } from './find-early.ts'
 
@@ -14,11 +14,8 @@ export const openTracing = async (
   if (endpoint === null) return { tracer: noTracer, counts: () => null, close: async () => {} }
   const open = await findEarly(config, tracingRef)
   if (open) return open({ endpoint, ...options })
-  throw new MasonError(
-    'invalid_settings',
+  throw toSettingsError(
     'OTEL_EXPORTER_OTLP_ENDPOINT is set, but no feature sends traces',
-    {
-      remedy: 'remove the setting, or add the feature telemetry',
-    },
+    'remove the setting, or use a build with the feature telemetry',
   )
 }

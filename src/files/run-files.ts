@@ -117,7 +117,7 @@ export const createFileService = (options: FilesOptions) => {
         })
         if (saved.bytes > maxReadBytes)
           throw new MasonError('payload_too_large', `"${file.name}" is too large to be read line by line`, {
-            remedy: 'select the rows you need with query_table',
+            remedy: 'split it, or give the part that is needed',
           })
         return await use(saved)
       }

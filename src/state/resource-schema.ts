@@ -64,7 +64,12 @@ export type FieldError = z.infer<typeof fieldErrorSchema>
 
 /** `invalid_request` by fields, of which the message names the first. */
 export const createFieldsError = (...errors: readonly FieldError[]): MasonError =>
+  createInvalidRequest(errors)
+
+/** The same for many fields, with a remedy. */
+export const createInvalidRequest = (errors: readonly FieldError[], remedy?: string): MasonError =>
   new MasonError('invalid_request', `${errors[0]?.pointer || 'the body'}: ${errors[0]?.detail}`, {
+    ...(remedy !== undefined && { remedy }),
     detail: { errors },
   })
 

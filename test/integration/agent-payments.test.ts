@@ -251,7 +251,7 @@ describe('a merchant that', () => {
     expect((await pay(shop10, '0.1')).text).toContain('Paid 199.00 USD')
   })
 
-  // all that it may say: test/state/ap2-failures.test.ts
+  // all that it may say: test/features/ap2-failures.test.ts
   test('says "CartMandate not found for cart_id: c" declines, and the person reads what that means', async ({
     shop10,
     pay,

@@ -137,7 +137,7 @@ const checkFeaturesAreThere = async (database: Database, migrations: readonly Mi
   if (removed.length > 0)
     throw toSettingsError(
       `the database has tables of features that are not loaded: ${removed.join(', ')}`,
-      'add their folders to features of mason.config.ts, or drop their tables and their rows of migrations',
+      'put the features back, or drop their triggers, functions and tables, and then their rows of migrations',
     )
 }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { isMasonError } from '../../state/errors.ts'
 import type { Runtime } from '../api.ts'
 
 /** A port for probes and Prometheus. */
@@ -45,7 +46,11 @@ export const openMetricsServer = async (
     if (!route) return send(response, 404, { error: `there are ${[...routes.keys()].join(', ')}` })
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return send(response, 405, { error: 'use GET' })
-    route(response).catch(() => send(response, 503, { ok: false }))
+    route(response).catch((error) =>
+      isMasonError(error, 'not_found')
+        ? send(response, 404, { error: error.message })
+        : send(response, 503, { ok: false }),
+    )
   })
   server.listen(port, host)
   await once(server, 'listening')

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import { createFieldsError, toFieldErrors } from '../../state/resource-schema.ts'
+import { createInvalidRequest, toFieldErrors } from '../../state/resource-schema.ts'
 import { openStatusesSql, parkedStatusesSql } from '../../state/run-status.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { noSecretAnswers, type SecretAnswers } from './secret-answers.ts'
@@ -86,8 +86,9 @@ export const answerInput = (
 const checkAnswer = (schema: z.ZodType, answer: Json): void => {
   const parsed = schema.safeParse(answer)
   if (parsed.success) return
-  throw createFieldsError(
-    ...toFieldErrors(parsed.error).map((one) => ({ ...one, pointer: `/answer${one.pointer}` })),
+  throw createInvalidRequest(
+    toFieldErrors(parsed.error).map((one) => ({ ...one, pointer: `/answer${one.pointer}` })),
+    'send an answer that matches the schema of the input request',
   )
 }
 

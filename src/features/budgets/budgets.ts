@@ -4,6 +4,7 @@ import { toMicro, toMoney } from '../../infra/lib/money.ts'
 import { createResourceStore } from '../../infra/resources/resource-store.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { createInvalidRequest } from '../../state/resource-schema.ts'
 import { type BudgetChange, type BudgetInput, type BudgetView, budgetSchemas } from './budget-schemas.ts'
 
 /** A budget with what is spent. Costs are millionths, as texts: bigint. */
@@ -95,8 +96,5 @@ const checkToken = async (sql: Sql, businessId: string, tokenId: string | null):
   const find = 'SELECT 1 FROM tokens WHERE token_id = $1 AND tenant = $2 AND revoked_at IS NULL'
   if (await hasRow(sql, find, [tokenId, businessId])) return
   const error = { pointer: '/token_id', detail: `the business has no token "${tokenId}"` }
-  throw new MasonError('invalid_request', `${error.pointer}: ${error.detail}`, {
-    remedy: 'GET /admin/v1/tokens lists the tokens',
-    detail: { errors: [error] },
-  })
+  throw createInvalidRequest([error], 'GET /admin/v1/tokens lists the tokens')
 }

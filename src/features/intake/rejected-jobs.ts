@@ -3,7 +3,7 @@ import type { Admission, AdmittedRun } from '../../engine/runs/admission.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { type PageRequest, readPage } from '../../infra/database/pagination.ts'
 import type { MasonError } from '../../state/errors.ts'
-import { createFieldsError, type FieldError } from '../../state/resource-schema.ts'
+import { createInvalidRequest, type FieldError } from '../../state/resource-schema.ts'
 import type { JobData } from '../../state/run-request.ts'
 import type { Page } from '../../state/run-view.ts'
 import { checkJobData } from './intake.ts'
@@ -98,4 +98,7 @@ const readJobData = (job: RejectedJobData, corrected: unknown) => {
 }
 
 const createInvalidError = (errors: FieldError[]): MasonError =>
-  createFieldsError(...errors.map((one) => ({ ...one, pointer: `/data${one.pointer}` })))
+  createInvalidRequest(
+    errors.map((one) => ({ ...one, pointer: `/data${one.pointer}` })),
+    'send the corrected data of the job as `data`',
+  )

@@ -167,8 +167,8 @@ const toMigrationError = async (target: MigrationTarget, migration: Migration, c
       cause,
     )
   // a login that may not create is another case, which the caller explains
-  if (code === insufficientPrivilege || !/^(?:2|42)/.test(String(code))) return cause
-  const remedy = 'correct the file; nothing of it was applied'
+  if (code === insufficientPrivilege || !/^(?:22|23|42)/.test(String(code))) return cause
+  const remedy = 'correct the file, or the rows that it names; nothing of it was applied'
   return toSettingsError(`${describePath(migration)} failed: ${message}`, remedy, cause)
 }
 

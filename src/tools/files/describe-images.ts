@@ -14,7 +14,7 @@ import { type OriginFile, type Usage, usageSchema } from '../../state/runtime-st
 import { cutText } from '../../state/text/cut-text.ts'
 import { addUsage, noUsage } from '../../state/token-usage.ts'
 
-/** What became of one image, and the tokens it took. `passing`: another try may go well; `unseen`: no model sees. */
+/** What became of one image, and the tokens it took. `isTransient`: another try may go well; `needsVision`: no model sees. */
 type ImageOutcome = { usage: Usage } & (
   | { shows: ImageDescription }
   | { note: string; isTransient?: boolean; needsVision?: boolean }

@@ -184,7 +184,7 @@ const toMigrationFindings = async (
 const toRemovedFinding = (id: string): DoctorFinding =>
   pass(
     `the database has the tables of the feature "${id}", which this build does not have`,
-    'name its folder in features of mason.config.ts, or drop its tables and its rows of migrations',
+    'put the feature back, or drop its triggers, functions and tables, and then its rows of migrations',
   )
 
 /** Calls `read` with the database, without migrating a server; null where another process has locked its folder. */
