@@ -89,7 +89,7 @@ const lists = [
     'iu',
   ),
   new RegExp(
-    String.raw`^${names}(?= (?:(?:of|for|von|für) (?:each|every|all|jede\p{L}?|alle)|per|je|pro) [\p{L}-]{1,40}[ .!]{0,9}$)`,
+    String.raw`^${names}(?= (?:(?:of|for|von|für) (?:each|every|all|jede\p{L}?|alle)|per|je|pro) [\p{L}-]{1,40}[ .!${formMark}]{0,9}$)`,
     'iu',
   ),
   // beside the word for a table or data

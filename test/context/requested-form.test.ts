@@ -24,6 +24,7 @@ test.each<[prompt: string, style: string, pieces?: string[]]>([
   ['Can you list name, price and total of each product?', '', fields],
   ['Give me JSON with name, price and total.', 'Give me JSON', fields],
   ['name, price, total for each order', '', fields],
+  ['name, price, total for each order as JSON', 'as JSON', fields],
   ['Explain it like I am five', 'like I am five'],
   ['Answer formally and keep it under 50 words.', 'formally and keep it under 50 words'],
   ['Only yes or no: is 7 a prime?', 'Only yes or no'],
