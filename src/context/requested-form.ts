@@ -27,30 +27,31 @@ const phrases = [
   `(?:use|using) (?:an? )?(?:${word} )?(?:bullets|bullet points|table|markdown)`,
   `(?:write|draft|compose)(?: me)? an? ${few}(?:letter|e-?mail|memo|essay|poem|haiku)`,
   `in (?:an? )?(?:${word} ){1,2}?(?:tone|style|manner|language)|in ${manner} (?:words|terms)`,
-  `${manner}(?:,? (?:and )?${manner})? (?:tone|style|manner|language|answer|reply|summary)`,
+  `${manner}(?:,? (?:and )?${manner})? (?:tone|style|manner|language|answer|reply)`,
+  `(?<=^|[.!:] |(?<!\\p{L})a |write |draft |give me )${manner}(?:,? (?:and )?${manner})? summary`,
   `(?:answer|reply|respond|write)(?: me)? in ${few}${language}|in ${manner} ${language}`,
   `(?:in (?:${most} )?|(?<=^|[,;:.!?] |use |write |keep it |make it )${most} )${count} (?:${word} )?${units}`,
   `(?:answer|reply|respond|write|keep it|make it)(?: sound)? (?:very |more )?${manner}(?: and ${manner})?`,
   `(?:answer|reply|write|respond|talk) like an? ${word}`,
   `(?<=(?:explain|describe)[^.?!]{0,60} )(?:to|for) (?:an? )?${audience}s?|like i(?:'?| a)m (?:an? )?${audience}`,
-  'briefly|concisely|politely|informally|formally|(?:answer|just|only|with) (?:a )?yes or no|mit ja oder nein',
+  'briefly|concisely|politely|informally|formally|(?:answer|just|only|with) (?:a )?yes or no(?! (?!(?:please|if|whether)(?!\\p{L}))\\p{L})|mit ja oder nein',
   `als (?:eine |ein )?${few}${gestalt}|in (?:einer ${few}${gestalt}|(?:${count} )?(?:kurzen )?(?:stichpunkten|stichworten))`,
   `(?:in|im|mit) (?:eine[mr] )?${word}(?:em|er|en) (?:ton|stil|sprache|worten)`,
   `(?:antworte|schreibe?)(?: mir| bitte)? auf ${sprache}`,
   `(?:antworte|schreibe?|erkläre?|sei)(?: es| mir| bitte)* (?:${weise}(?: und ${weise})?|wie eine? ${word})`,
-  `(?:kurze|knappe|förmliche|ausführliche)(?:,? (?:und )?${weise}e)? (?:antwort|zusammenfassung)|${weise} und ${weise}|tabellarisch|${weise}(?: (?:formuliert|geschrieben|gehalten)|(?= bitte))|förmlich|sachlich|höflich`,
+  `(?:kurze|knappe|förmliche|ausführliche)(?:,? (?:und )?${weise}e)? (?:antwort|(?<=(?:^|[.!:] |eine |schreibe? |gib mir )\\p{L}+(?:,? (?:und )?\\p{L}+)? )zusammenfassung)|${weise} und ${weise}|tabellarisch|${weise}(?: (?:formuliert|geschrieben|gehalten)|(?= bitte))|förmlich|sachlich|höflich`,
 ].join('|')
-const order = '(?<=^|[.!:,] |please |bitte )(?:give me|return|gib mir) (?:a )?'
+const order = '(?<=^|[.!:] |please |bitte )(?:give me|return|gib mir) (?:a )?'
 /** Of a question they may be what it asks about. */
 const requestPhrases = [
   `(?:make|create|give me|mach|erstelle|gib mir) (?:an? |eine )${few}(?:table|list|tabelle|liste)`,
   `(?:be|sound) (?:very |more )?${manner}`,
-  `in (?:csv|json|yaml|xml|html|markdown)|${order}(?:csv|json|yaml|xml)`,
+  `in (?:csv|json|yaml|xml|html|markdown)|${order}(?:csv|json|yaml|xml)(?= ?(?:$|[.,;:!?\n]|(?:with|of|for|mit|aus|für|only|please|bitte)(?!\\p{L})))`,
 ].join('|')
 const hanPhrases = [
   String.raw`(?<!常)(?:用|以|按|成)(?:Markdown)?[^，。；、！？\s]{0,6}?(?:表格|列表|要点|JSON|CSV|语气|口吻|风格|句话|[英中法德日][文语](?!怎么|字|单词))(?:的?(?:形式|格式))?`,
   String.raw`语气[^，。；、！？\s]{2,4}|(?:用|不超过|少于)[一二两三四五六七八九十百\d]+个?字`,
-  '简[短洁单要]地?(?:回答|说明|介绍)|简[短洁]地|口语化|通俗易懂|分[一二两三四五六七八九十\\d]*点|只[回要用]?答?[“"「]?是[”"」]?[或和/]?[“"「]?(?:否|不是)',
+  '简[短洁单要]地?(?:回答|说明|介绍)|简[短洁]地|口语化|通俗易懂|分[一二两三四五六七八九十\\d]*点|只(?:[要需用]?回?答|用)[“"「]?是[”"」]?[或和/]?[“"「]?(?:否|不是)(?![定决认])',
 ].join('|')
 const formsOfQuestions = new RegExp(String.raw`(?<!\p{L})(?:${phrases})(?!\p{L})|${hanPhrases}`, 'giu')
 const forms = new RegExp(String.raw`(?<!\p{L})(?:${phrases}|${requestPhrases})(?!\p{L})|${hanPhrases}`, 'giu')
@@ -84,7 +85,11 @@ const lists = [
   ),
   // fields of every item
   new RegExp(
-    String.raw`(?<!\p{L})(?:^|(?:return|list|show|give me|nenne|gib mir) (?:the )?)${names}(?= (?:(?:of|for|von|für) (?:each|every|all|jede|alle)| ?(?:per|je|pro) \p{L}))`,
+    String.raw`(?<!\p{L})(?:return|list|show|give me|nenne|gib mir) (?:the )?${names}(?= (?:(?:of|for|von|für) (?:each|every|all|jede|alle)| ?(?:per|je|pro) \p{L}))`,
+    'iu',
+  ),
+  new RegExp(
+    String.raw`^${names}(?= (?:(?:of|for|von|für) (?:each|every|all|jede\p{L}?|alle)|per|je|pro) [\p{L}-]{1,40}[ .!${formMark}]{0,9}$)`,
     'iu',
   ),
   // beside the word for a table or data

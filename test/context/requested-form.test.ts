@@ -24,6 +24,7 @@ test.each<[prompt: string, style: string, pieces?: string[]]>([
   ['Can you list name, price and total of each product?', '', fields],
   ['Give me JSON with name, price and total.', 'Give me JSON', fields],
   ['name, price, total for each order', '', fields],
+  ['name, price, total for each order as JSON', 'as JSON', fields],
   ['Explain it like I am five', 'like I am five'],
   ['Answer formally and keep it under 50 words.', 'formally and keep it under 50 words'],
   ['Only yes or no: is 7 a prime?', 'Only yes or no'],
@@ -48,6 +49,11 @@ test.each<[prompt: string, style: string, pieces?: string[]]>([
   ['简短回答：什么是DNS？', '简短回答'],
   ['用英文回答', '用英文'],
   ['口语化一点，解释DNS', '口语化'],
+  ['只用是或否回答：7是质数吗', '只用是或否'],
+  ['Answer yes or no.', 'Answer yes or no'],
+  ['Please return JSON.', 'return JSON'],
+  ['Write a short summary of the file.', 'short summary'],
+  ['Short summary: the file.', 'Short summary'],
 ])('%s', (prompt, style, pieces = []) => {
   const { style: read, structure } = readRequestedForm(prompt)
   expect([read, structure.map(({ expected }) => expected)]).toEqual([style, pieces])
@@ -87,6 +93,20 @@ test.each([
   'Was ist mit der Liste passiert?',
   '用英文怎么说谢谢？',
   '这个表格有多少行？',
+  'Food, rent and travel per month are my costs, sum them',
+  'Milk, bread and eggs for every day of the week please',
+  'Kaffee, Tee und Milch pro Person bestellen',
+  'Paris, London and Rome for all of us in May',
+  '这个方案只是否定了旧规则',
+  '这只是否可行的问题',
+  'Create a quiz with yes or no questions',
+  'Only yes or no votes are valid',
+  'Give me a JSON schema for orders with id, name and price',
+  'return a json file parser',
+  'Please return CSV import to the menu',
+  'My endpoint does this, return JSON, then closes',
+  'Proofread the short summary in the file',
+  'Lies die kurze Zusammenfassung und nenne die Fehler',
 ])('asks for no form: %s', (prompt) => {
   expect(readRequestedForm(prompt)).toEqual({ style: '', structure: [] })
 })

@@ -53,7 +53,7 @@ const table: readonly Row[] = [
     names:
       /context_length|context_window|exceed_context|context_too_long|string_above_max_length|\b(1261|1039)\b/i,
     words:
-      /maximum (?:context|prompt) length|context (?:window|size|length|limit)\b.{0,200}exceed|exceed.{0,200}context (?:window|size|length|limit)|context\b.{0,20}\boverflows\b|inputs?\W{0,2} tokens \+ \W?max_\w{0,20}tokens|Kontextfenster|(?:prompt|input|request|message) is too long|(?:eingabe|anfrage|nachricht|entr[ée]e|requ[êe]te|entrada|mensaje)\b.{0,30}(?:zu lang|trop long|demasiado larg)|range of input length|reduce the length of|上下文长度|(?:输入|提示词?|请求).{0,12}(?:过长|超长|超过.{0,20}长度)/i,
+      /maximum (?:context|prompt) length|context (?:window|size|length|limit(?! of))\b.{0,200}exceed|exceed.{0,200}context (?:window|size|length|limit)|context\b.{0,20}\boverflows\b|inputs?\W{0,2} tokens \+ \W?max_\w{0,20}tokens|Kontextfenster.{0,60}(?:überschr|zu klein|zu lang)|überschr.{0,60}Kontextfenster|(?:prompt|input|request|message) is too long|(?:eingabe|anfrage|nachricht|entr[ée]e|requ[êe]te|entrada|mensaje)\b.{0,30}(?:zu lang|trop long|demasiado larg)|range of input length|reduce the length of|上下文长度|(?:输入|提示词?|请求).{0,12}(?:过长|超长|超过.{0,20}长度)/i,
   },
   {
     meaning: 'bad_output',
@@ -69,7 +69,7 @@ const table: readonly Row[] = [
     names:
       /insufficient_?(?:user_?|account_?)?(quota|balance|funds|credits?)|budget_?exceeded|pack_?exhausted|free_?tier_?only|billing|exceeded_current_quota|payment_required|credit_?balance|arrearage|out_of_(credits?|quota)|\b(1113|1008|30001)\b/i,
     words:
-      /insufficient (account )?(balance|credits?|funds|quota)|(balance|credits?|quota) (is |are |has been |have been )?(not enough|insufficient|exhausted|used up|too low|negative|depleted)|(out of|not enough|not have (?:enough|sufficient)|no|run out of|requires? more) (remaining )?(credits?|balance|funds)\b|trial (?:period )?(?:has )?(?:ended|expired)|reached (?:your|the) .{0,20}(?:usage|spending|billing) limit|exceeded your current quota|plan (and|&) billing|(please |to )recharge|(add|purchase|buy) (more )?(credits?|funds)|top.?up|used all (your |its )?(available )?credits|spending limit|payment (is )?required|in arrears|overdue|unpaid (bill|invoice)|budget has been exceeded|free tier\b.{0,40}\bexhausted|欠费|额度失败|(余额|余量|额度|资源包|餘額|額度|残高|クレジット).{0,4}(不足|耗尽|用尽|用完|耗盡|用盡)|(?:guthaben|kontingent|saldo|solde|cr[ée]dits?|cr[ée]ditos?|credito|средств|баланс|크레딧|잔액).{0,40}(?:aufgebraucht|ersch[öo]pft|reicht nicht|insuffisant|[ée]puis[ée]|insuficiente|insufficiente|agotad|esgotad|esaurit|недостаточ|исчерпан|부족)|недостаточно средств/i,
+      /insufficient (account )?(balance|credits?|funds|quota)|(balance|credits?|quota) (is |are |has been |have been )?(not enough|insufficient|exhausted|used up|too low|negative|depleted)|(out of|not enough|not have (?:enough|sufficient)|no|run out of|requires? more) (remaining )?(credits?|balance|funds)\b|trial (?:period )?(?:has )?(?:ended|expired)|reached (?:your|the) .{0,20}(?:usage|spending|billing) limit|exceeded your current quota|plan (and|&) billing|(please |to )recharge|(add|purchase|buy) (more )?(credits?|funds)|top.?up|used all (your |its )?(available )?credits|spending limit|payment (is )?required|in arrears|overdue|unpaid (bill|invoice)|budget has been exceeded|free tier\b.{0,40}\bexhausted|欠费|额度失败|(余额|余量|额度|资源包|餘額|額度|残高|クレジット).{0,4}(不足|耗尽|用尽|用完|耗盡|用盡)|(?<!параметр )(?:guthaben|kontingent|saldo|solde|cr[ée]dits?|cr[ée]ditos?|credito|средств|баланс|크레딧|잔액)[^:：.]{0,40}(?:aufgebraucht|ersch[öo]pft|reicht nicht|insuffisant|[ée]puis[ée]|insuficiente|insufficiente|agotad|esgotad|esaurit|недостаточ|исчерпан|부족)|недостаточно средств/i,
   },
   {
     meaning: 'bad_key',
@@ -85,7 +85,7 @@ const table: readonly Row[] = [
     names:
       /rate_?limit|too_?many_?requests|throttl|resource_?exhausted|quota_?exceeded|\b(1302|1303|1305|1002)\b/i,
     words:
-      /too many ((concurrent )?requests|tokens\b.{0,20}\bwait)|rate.?limit|(requests|tokens) per (minute|second|day|hour)|(?:request|qps|rpm|tpm) limit (?:reached|exceeded)|qps.?over|quota exceeded|throttl|请求过于频繁|速率限制|并发/i,
+      /too many ((concurrent )?requests|tokens\b.{0,20}\bwait)|rate.?limit|(requests|tokens) per (minute|second|day|hour)|(?:qps|rpm|tpm|qps request) limit (?:reached|exceeded)|qps.?over|quota exceeded|throttl|请求过于频繁|速率限制|并发/i,
   },
   {
     meaning: 'unknown_model',
@@ -93,7 +93,7 @@ const table: readonly Row[] = [
     names:
       /model_?not_?(found|exist|supported|available)|invalid_?model|unknown_?model|no_such_model|\b(1211|20012)\b/i,
     words:
-      /\bmodel\b(?:(?!param|argument|field).){0,120}(does(n't| not) exist|not exist|not found|(?:is not|isn[’']t) (a valid|supported|available|accessible|loaded)|is enabled only|(?:been|is) (?:deprecated|sunset|retired|removed|decommissioned)|no longer (?:available|supported))|(?:(?:user|your) (?:location|country|region)|country, region, or territory)\b.{0,40}not (?:supported|available|allowed)|not a valid model|(unknown|no such|unsupported) model|invalid model(?: name| id|:| ["'`])|unable to access .{0,30}model|模型不存在|无可用渠道/i,
+      /\bmodel\b(?:(?!param|argument|field).){0,120}(does(n't| not) exist|not exist|not found|is not (a valid|supported|available|accessible|loaded)|is enabled only|(?:been|is) (?:deprecated|sunset|retired|removed|decommissioned)|no longer (?:available|supported))|(?:(?:user|your) (?:location|country|region)|country, region, or territory)\b.{0,40}not (?:supported|available|allowed)|\bmodel(?: id)?(?: \S{1,120})?(?: with on-demand throughput)? isn[’']t (?:a valid|supported|available|accessible|loaded)|not a valid model|(unknown|no such|unsupported) model|invalid model(?: name| id| ["'`])|unable to access .{0,30}model|模型不存在|无可用渠道/i,
   },
   {
     meaning: 'unavailable',

@@ -22,7 +22,7 @@ const isDuration = new RegExp(String.raw`^\s*${duration}$`, 'iu')
 /** ISO, or that of HTTP: `Date.parse` reads a year in any text with a number. */
 const isDate = /^\s*(?:\d{4}-\d\d-\d\d[T ]|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? .{1,16})\d\d:\d\d/i
 /** The words around a wait. */
-const before = String.raw`try(?:ing)? again|retry(?:ing)?(?!\W?(?:attempt|count|limit|times))|wait(?:ing)?|resets?|available (?:again |back )?(?:in|at|after)|back|allowed|cool-?down|versuchen|warten|erneut|r[ée]essay\p{L}{0,12}|attend(?:ez|re)|int[ée]nt\p{L}{0,12}|espere`
+const before = String.raw`try(?:ing)? again|retry(?:ing)?(?!\W?(?:attempt|count|limit|times))|wait(?:ing)?|resets?|available (?:again |back )?(?:in|at|after)|back|allowed (?:again )?(?:in|at|after)|cool-?down|versuchen|warten|erneut|r[ée]essay\p{L}{0,12}|attend(?:ez|re)|int[ée]nt\p{L}{0,12}|espere`
 const phrases = [
   new RegExp(String.raw`(?:${before})\b[^.;\d]{0,40}(${duration}|${time})`, 'iu'),
   new RegExp(`(${duration})[之以]?[后後][^。；]{0,8}(?:重[试試新置]|再[试試次请来]|恢复|解除)`, 'iu'),

@@ -72,12 +72,20 @@ test.each([
     "I don't mind.",
     'I suppose not.',
     'I see what you mean.',
+    'I see.',
+    'I see that too.',
     "I'm fine with that.",
     'I am not convinced.',
   ],
   ...['The user is unsure about this.', 'I really doubt that is true.', "I'm afraid not.", 'I wonder.'],
   ...['Das bezweifle ich.', 'Das glaube ich nicht.', 'Ich bin mir nicht sicher.', 'Ich habe meine Zweifel.'],
-  ...['Da bin ich skeptisch.', 'Ich habe keine Ahnung.', 'Das sehe ich anders.', 'Ich stimme dir zu.'],
+  ...[
+    'Da bin ich skeptisch.',
+    'Ich habe keine Ahnung.',
+    'Das sehe ich anders.',
+    'Ich sehe das auch so.',
+    'Ich stimme dir zu.',
+  ],
   ...['Ich bin einverstanden.', 'Ich weiß es nicht.', 'Der Nutzer bezweifelt das.', 'Das finde ich gut.'],
   ...[
     '我怀疑这一点。',
@@ -101,6 +109,13 @@ test.each([
   '我知道意大利语。',
   ...['I believe in God.', 'I like tea.', 'I prefer it black.', "I'm happy in Lyon.", 'I mind the noise.'],
   ...['Ich habe zwei Kinder.', 'Ich bin Lehrer.', 'Ich denke auf Deutsch.', 'Ich mag Tee.'],
+  ...[
+    'I cannot see.',
+    'Ich sehe schlecht.',
+    'Ich sehe nicht gut.',
+    'Ich sehe kaum noch.',
+    'Ich sehe nicht so gut.',
+  ],
   ...['我相信上帝。', '我想学德语。', '我认为茶比咖啡好。', '我有两个孩子。'],
 ])('the statement %s is no reaction', (statement) => {
   expect(findRejectionReason(statement)).toBeNull()
@@ -162,6 +177,8 @@ test.each([
 
 test.each([
   ['The user works as a project manager.', null],
+  ['The user cannot see.', null],
+  ['The user cannot see at all.', null],
   ["The user's favourite kind of music is jazz.", null],
   ["The user's password manager is Bitwarden.", null],
   ['Die Nutzerin arbeitet als Lehrerin in Köln.', null],

@@ -209,6 +209,9 @@ export const openRowSource = async (
       : []),
     ...(lines === 0 ? ['no header: its first row is data'] : []),
     ...(lines === 2 ? ['its header has two lines'] : []),
+    ...(lines === 1 && header.filter((name) => /^\d{1,3}$/.test(name)).length > 3
+      ? ['its first row has numbers and was read as names']
+      : []),
   ]
   return {
     part,

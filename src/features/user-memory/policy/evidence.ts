@@ -34,17 +34,21 @@ const findWhole = (text: string, quote: string): number => {
   return at
 }
 
-const short = /(?:^|[\s.(])(?:[\p{Lu}\p{Ll}]|Dr|Prof|Mrs?|Ms|St|Nr|ca|bzw)\. ?$/u
+const short = /(?:^|[\s.(])(?:[\p{Lu}\p{Ll}]|Dr|Prof|Mrs?|Ms|(?<![\p{Lu}\d]\p{L}{0,20} )St|Nr|ca|bzw)\. ?$/u
 const ordinal = /(?:^|[\s.(])\d{1,2}\. ?$/
-const month = /^(?:\d|jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])/i
+/** Of a month in digits: "am 14. 10. 2026". */
+const dayBefore = /(?:^|[\s(])(?:am|vom|zum|bis|seit|ab|de[nmr]) (?:\d{1,2}\. ?)?\d{1,2}\. ?$/iu
+const month =
+  /^(?:\d|(?:jan(?:uary?)?|feb(?:ruary?)?|mar(?:ch)?|märz?|apr(?:il)?|ma[iy]|jun[ei]?|jul[iy]?|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?)(?!\p{L}))/iu
 
 /** The sentences of a text with their positions; an initial ("K. "), what is shortened ("z. B. ") and the day of a date ("am 14. Oktober") end none. */
 const listSentences = (lines: string): { start: number; text: string }[] => {
   const sentences: { start: number; text: string }[] = []
   for (const { index, segment } of new Intl.Segmenter('en', { granularity: 'sentence' }).segment(lines)) {
     const last = sentences.at(-1)
-    const end = last?.text.slice(-8) ?? ''
-    if (last && (short.test(end) || (ordinal.test(end) && month.test(segment)))) last.text += segment
+    const end = last?.text.slice(-30) ?? ''
+    const day = /^\d/.test(segment) ? dayBefore : ordinal
+    if (last && (short.test(end) || (day.test(end) && month.test(segment)))) last.text += segment
     else sentences.push({ start: index, text: segment })
   }
   return sentences
