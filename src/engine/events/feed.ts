@@ -7,8 +7,8 @@ import { openStatusesSql } from '../../state/run-status.ts'
 import type { TextDelta } from '../../state/run-view.ts'
 
 /**
- * `action`: only an action was committed; `claimed`: the first one of a claim, so that its run is running; `admitted`: only a run was
- * admitted; `status`: anything may have changed.
+ * `action`: only an action was committed; `claimed`: a run may have begun, or actions were committed, and no status changed;
+ * `admitted`: only a run was admitted; `status`: anything may have changed.
  */
 export type SessionChange = 'action' | 'claimed' | 'admitted' | 'status'
 
