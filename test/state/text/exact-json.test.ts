@@ -3,15 +3,8 @@ import { expect, test } from 'vitest'
 import { hasLongNumbers, parseExactJson } from '../../../src/state/text/exact-json.ts'
 
 test('an integer of digits alone from 2^53 on, and what is too large for a number, is text', () => {
-  const text = '[9007199254740991, 9007199254740992, -9007199254740993, 1e400, 1e21, 0.12345678901234567]'
-  const values = [
-    9007199254740991,
-    '9007199254740992',
-    '-9007199254740993',
-    '1e400',
-    1e21,
-    0.12345678901234567,
-  ]
+  const text = '[9007199254740991, 9007199254740992, -9007199254740993, 1e400, 1e21, 0.5]'
+  const values = [9007199254740991, '9007199254740992', '-9007199254740993', '1e400', 1e21, 0.5]
   expect(parseExactJson(text)).toEqual(values)
 })
 
