@@ -6,7 +6,7 @@ import type { ServiceFactories } from '../engine/runs/run-services.ts'
 import { describeLoadError, type PartFile } from '../graph/load.ts'
 import { repeatWork } from '../infra/lib/repeat-work.ts'
 import type { App, RouteServer } from '../routes/route.ts'
-import { toSettingsError } from '../state/errors.ts'
+import { isMasonError, toSettingsError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { FeatureServices } from '../state/ports/services.ts'
@@ -62,6 +62,8 @@ export const readFileKind = (folder: string, file: string): Kind | null => {
 }
 
 const refuseFile = (file: string) => (error: unknown) => {
+  // it names its own remedy
+  if (isMasonError(error) && error.code !== 'internal') throw error
   throw toSettingsError(`${file} ${describeLoadError(error)}`, 'correct the file', error)
 }
 

@@ -38,6 +38,8 @@ export type Resource<
   summaries?: Partial<Record<Operation, string>>
   /** Beside those that follow from the body and path of a route. */
   problems?: Partial<Record<Operation, ProblemCode[]>>
+  /** As in `RouteDoc`, of the bodies that create or change one. */
+  passesNumbers?: true
   /** The remedy of `not_found`, where it is not the path of the list. */
   remedy?: string
   store(): Omit<
@@ -100,7 +102,7 @@ export const describeAdmin = (
   resource: Pick<Resource, 'many'>,
   id: string,
   summary: string,
-  more: Pick<RouteDoc, 'responses' | 'problems' | 'bodyOptional'>,
+  more: Pick<RouteDoc, 'responses' | 'problems' | 'bodyOptional' | 'passesNumbers'>,
 ) => createDocs(`admin: ${resource.many}`)('operator', id, summary, more)
 
 /** Registers the routes of a resource, documented and validated. */
@@ -127,6 +129,7 @@ export const resourceRoutes = <
     describeAdmin(resource, id, resource.summaries?.[operation] ?? summary, {
       responses,
       problems: resource.problems?.[operation] ?? [],
+      ...(resource.passesNumbers && { passesNumbers: true }),
     })
 
   app.get(path, {

@@ -64,8 +64,11 @@ export type RouteDoc = {
   bodyOptional?: boolean
   /** So many values its body may have; absent: 50,000. */
   maxValues?: number
-  /** Its numbers go to a vendor as numbers: those of JSON Schemas. Else an integer beyond 2^53 is the text of its digits. */
-  passesNumbers?: boolean
+  /**
+   * Its numbers, or that of the member of this name, stay numbers, such as those of JSON Schemas. Else an integer from 2^53 on is
+   * the text of its digits.
+   */
+  passesNumbers?: boolean | string
   /** The body is a form with files, in place of JSON. */
   form?: boolean
   /** The body is bytes of any type, which the handler reads in chunks; `request.body` is undefined where there is none. */

@@ -28,6 +28,7 @@ import { buildGraph } from '../../src/graph/build.ts'
 import { type LoadedParts, loadInTime, loadParts } from '../../src/graph/load.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import { MasonError } from '../../src/state/errors.ts'
 import { callTool } from '../support/parts.ts'
 import { listNeededServices } from '../support/services.ts'
 
@@ -331,6 +332,15 @@ describe('an error of features names both sides and the remedy', () => {
     await expect(features.addRoutes({} as never, {} as never)).rejects.toThrow(
       "features/a/a.routes.ts cannot be loaded: Method 'GET' already declared for route '/admin/v1/users'",
     )
+  })
+
+  test('with the error of a file itself, where that has a code', async () => {
+    const error = new MasonError('invalid_settings', 'MASON_URL is missing', { remedy: 'set it' })
+    const add = (): never => {
+      throw error
+    }
+    const features = await open(folder('a', { 'a.routes.ts': defineRoutes({ needs: {}, add }) }))
+    await expect(features.addRoutes({} as never, {} as never)).rejects.toBe(error)
   })
 
   test('where a resource of a business does not say how it stores the business', async () => {

@@ -590,6 +590,10 @@ describe('the envelope of JSON-RPC', () => {
           typeof body === 'object' && body !== null && !Array.isArray(body) ? { method, ...body } : body
         expect([name, ...(await call(sent))]).toEqual([name, 200, id, -32600])
       }
+      const headers = { 'a2a-version': version, 'content-type': 'application/json' }
+      const raw = `{"jsonrpc": "2.0", "id": 1764273600000000000, "method": "${method}", "params": {"id": "x"}}`
+      const { text } = await server.call('POST', `/a2a/agents/${shop}`, { token, raw, headers })
+      expect(text).toContain('"id":1764273600000000000')
       const valid = { ...request, method }
       expect(await call(valid)).toEqual([200, 'a', -32001])
       for (const params of [[1], 'x', null, {}, { id: 5 }, { id: 'x', historyLength: -1 }])

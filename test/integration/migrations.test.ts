@@ -102,11 +102,15 @@ describe('migrations', () => {
       const create = 'CREATE TABLE notes (tenant text NOT NULL REFERENCES businesses);'
       const close = `ALTER TABLE notes ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
       CREATE POLICY worker ON notes TO mason_worker USING (true);`
-      const apply = async (text: string) => {
+      const apply = async (...texts: string[]) => {
         const own = { path: 'notes.sql', tables: ['notes', 'all_notes'], functions: ['count_notes'] }
-        const one = { name: 'notes/20991231_01_notes.sql', text, checksum: 'x', own }
-        return applyMigrations(owner, [...(await readMigrations()), one])
+        const files = texts.map((text, at) => ({
+          ...{ name: `notes/20991231_0${at + 1}_notes.sql`, text, checksum: 'x' },
+          own: { ...own, isFollowed: at + 1 < texts.length },
+        }))
+        return applyMigrations(owner, [...(await readMigrations()), ...files])
       }
+      const remove = () => owner.run(`DROP TABLE notes; DELETE FROM migrations WHERE name LIKE 'notes/%'`)
       await expect(apply(create)).rejects.toMatchObject({
         code: 'invalid_settings',
         message:
@@ -120,6 +124,17 @@ describe('migrations', () => {
       await expect(apply(create + close + served)).rejects.toMatchObject({
         message:
           'notes.sql leaves the table "notes" without GRANT INSERT TO mason_worker and GRANT SELECT TO mason_api, which the embedded database uses in place of mason_admin and mason_business',
+      })
+      // a file that is deployed cannot be edited: a later one adds the grants
+      expect(
+        await apply(
+          create + close + served,
+          'GRANT INSERT ON notes TO mason_worker; GRANT SELECT, UPDATE ON notes TO mason_worker, mason_api;',
+        ),
+      ).toHaveLength(2)
+      await remove()
+      await expect(apply(create, 'SELECT 1')).rejects.toMatchObject({
+        message: expect.stringContaining('without ENABLE ROW LEVEL SECURITY'),
       })
       await expect(apply(create.replace('text', 'txt'))).rejects.toMatchObject({
         code: 'invalid_settings',
@@ -161,7 +176,7 @@ describe('migrations', () => {
         'notes/20991231_01_notes.sql',
       ])
       await owner.run('DROP TRIGGER count_notes ON runs; DROP FUNCTION count_notes; DROP VIEW all_notes')
-      await owner.run(`DROP TABLE notes; DELETE FROM migrations WHERE name LIKE 'notes/%'`)
+      await remove()
     },
   )
 

@@ -145,6 +145,12 @@ describe('response formats', () => {
     expect(problem(await call('POST', `${path}/test`, { raw: {} }))).toEqual([404, 'not_found'])
   })
 
+  test('keep the long numbers of their schema as numbers', async () => {
+    const schema = { properties: { cost: { properties: { in: { maximum: 2 ** 63 } } } } }
+    const { body } = await call('POST', '/response-formats', odd({ schema }))
+    expect(body.schema).toEqual(schema)
+  })
+
   test('that do not parse, or whose samples fail, are refused with the position', async () => {
     const broken = { raw: { reply: { words: 'hello' } }, expected: { text: 'bye' } }
     for (const [more, pointer] of [

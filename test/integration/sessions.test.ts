@@ -348,7 +348,12 @@ describe('a fork', () => {
       expect(refused).toMatchObject({
         code: 'invalid_request',
         detail: {
-          errors: [{ pointer: '/action_id', detail: 'is no action of the session; its actions are 1 to 13' }],
+          errors: [
+            {
+              pointer: '/action_id',
+              detail: `is not an action of session "${session_id}"; its actions are 1 to 13`,
+            },
+          ],
         },
       })
     }

@@ -298,7 +298,7 @@ describe('a shopping tool', () => {
         /sells "Drip maker" in place of "Professional/,
       ],
       [await signCart({ ...signed, merchant_name: 'Evil' }), /names "Evil" as the merchant/],
-      [await signCart({ ...signed, merchant_name: undefined }), /names no one as the merchant/],
+      [await signCart({ ...signed, merchant_name: undefined }), /names no merchant in place of/],
       [
         await signCart(
           change({ display_items: [item, { label: 'Tax', amount: total('JPY', 350).total.amount }] }),
@@ -307,6 +307,10 @@ describe('a shopping tool', () => {
       ],
       [
         await signCart(change({ display_items: [{ ...item, refund_period: 0 }, ...added] })),
+        /takes it back for 0 days in place of 60/,
+      ],
+      [
+        await signCart(change({ total: { ...details.total, refund_period: 0 } })),
         /takes it back for 0 days in place of 60/,
       ],
       [await signCart({ ...signed, cart_expiry: new Date(Date.now() - 1000).toISOString() }), /has expired/],

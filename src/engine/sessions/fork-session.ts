@@ -41,7 +41,7 @@ export const forkSession = (
        WHERE a.tenant = $1 AND a.session_id = $2 AND a.seq = $3::bigint`,
       [businessId, sessionId, actionId],
     )
-    if (!at) throw createNoActionError(session.actions)
+    if (!at) throw createNoActionError(sessionId, session.actions)
     if (isOpen(at.status)) throw createInUseError(at, actionId)
     const { id: forkId, cut } = await copySession(sql, businessId, sessionId, { turn: at.turn, actionId })
     const end = { tenant: businessId, session_id: forkId, turn: at.turn, epoch: 0, seq: actionId + 1 }
@@ -82,9 +82,12 @@ export const copyActions = (
 ): Promise<unknown> =>
   sql.query(copyActionsStatement, [businessId, from, to, actionId, newAttemptId(), JSON.stringify(runs)])
 
-const createNoActionError = (actions: number): MasonError => {
+const createNoActionError = (sessionId: string, actions: number): MasonError => {
   const range = actions === 0 ? 'it has none yet' : `its actions are 1 to ${actions}`
-  return createFieldsError({ pointer: '/action_id', detail: `is no action of the session; ${range}` })
+  return createFieldsError({
+    pointer: '/action_id',
+    detail: `is not an action of session "${sessionId}"; ${range}`,
+  })
 }
 
 const isOpen = (status: string): boolean => openStatuses.some((open) => open === status)

@@ -86,7 +86,7 @@ export const admitRerun = async (
       if (!run) throw new MasonError('not_found', `there is no run "${runId}"`)
       if (run.open) throw createOpenError(run.open)
       const { from_action: from } = options
-      if (from !== undefined) checkAction(run, from)
+      if (from !== undefined) checkAction(run, runId, from)
       await checkRepeatedEffects(
         sql,
         businessId,
@@ -156,12 +156,12 @@ const createOpenError = ({ run_id, turn, status }: OpenRun): MasonError =>
   })
 
 /** The last action of a run that has ended is its end: nothing comes after it. */
-const checkAction = ({ first_seq, next_seq }: RepeatedRun, action: number): void => {
+const checkAction = ({ first_seq, next_seq }: RepeatedRun, runId: string, action: number): void => {
   const [first, last] = [first_seq ?? 0, (next_seq ?? 0) - 2]
   if (first_seq !== null && action >= first && action <= last) return
   const detail =
     last < first
-      ? 'the run has no action to go on from; leave it out'
-      : `is no action that the run goes on from; those are ${first} to ${last}`
+      ? `run "${runId}" has no action to go on from; leave it out`
+      : `is not an action that run "${runId}" goes on from; those are ${first} to ${last}`
   throw createFieldsError({ pointer: '/from_action', detail })
 }

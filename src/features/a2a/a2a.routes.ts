@@ -114,8 +114,9 @@ export default defineRoutes({
           findMandateProblem,
           entry: server.toEntry(request, reply),
           signal,
+          onMistyped: (error) => request.log.warn({ err: error }, 'a request of an agent could not be read'),
           onError: (error) => {
-            failure = { error }
+            failure ??= { error }
           },
         })
         if (signal.aborted && !server.open.closing) return reply.hijack()
@@ -192,6 +193,8 @@ export default defineRoutes({
       errorHandler: createRpcError(server.sendProblem),
       config: describe('agent', 'callAgent', 'Takes a request of another agent, by JSON-RPC', {
         description: `A2A 1.0 and 0.3, by the header A2A-Version. Streaming methods answer server-sent events. ${reference}`,
+        // it is echoed in the type that it came in
+        passesNumbers: 'id',
         ...respondsWith(200, 'A result or an error of JSON-RPC', answerSchema),
       }),
       handler: (request, reply) =>

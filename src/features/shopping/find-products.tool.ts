@@ -5,13 +5,14 @@ import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
 import { ap2Defaults, ap2Keys, ap2Texts } from '../ap2-wire.ts'
 import { agentErrorDraft, askShop, dataPart, sayProblems } from './agent-replies.ts'
-import { getLatest, type Intent, isUnwanted, type ShownOffer } from './shopping-results.ts'
+import { findRefundDays, getLatest, type Intent, isUnwanted, type ShownOffer } from './shopping-results.ts'
 import { listOffers } from './wording.ts'
 
 /** Why the user does not want an offer; null: they may. */
-const findObjection = ({ expires_at, refund_days, merchant }: ShownOffer, intent: Intent, now: Date) => {
+const findObjection = (offer: ShownOffer, intent: Intent, now: Date) => {
+  const { expires_at, merchant } = offer
   if (expires_at !== null && Date.parse(expires_at) <= now.getTime()) return 'have expired'
-  if (intent.requires_refundability && refund_days === 0) return 'cannot be returned'
+  if (intent.requires_refundability && findRefundDays(offer) === 0) return 'cannot be returned'
   return isUnwanted(merchant, intent) ? 'are sold by another merchant' : null
 }
 

@@ -15,7 +15,7 @@ const offer = z.object({
   cart_id: text,
   label: z.string(),
   total: price,
-  lines: z.array(z.object({ label: z.string(), price })),
+  lines: z.array(z.object({ label: z.string(), price, refund_days: z.number().nullable().default(null) })),
   expires_at: z.string().nullable(),
   refund_days: z.number().nullable(),
   merchant: z.string().nullable(),
@@ -72,6 +72,13 @@ export const isUnwanted = (merchant: string | null, { merchants }: Intent): bool
   merchant !== null &&
   merchants.length > 0 &&
   !merchants.some((name) => name.toLowerCase() === merchant.toLowerCase())
+
+/** The shortest return period of the total and the lines; null: the offer names none. */
+export const findRefundDays = ({
+  refund_days,
+  lines,
+}: Pick<ShownOffer, 'refund_days' | 'lines'>): number | null =>
+  refund_days && Math.min(refund_days, ...lines.map((line) => line.refund_days ?? refund_days))
 
 type History = Pick<RuntimeState, 'action_history'>
 

@@ -1,4 +1,4 @@
-import type { Intent, ShownOffer } from './shopping-results.ts'
+import { findRefundDays, type Intent, type ShownOffer } from './shopping-results.ts'
 
 /** What the user reads, in the words of the demo of AP2. */
 
@@ -35,12 +35,16 @@ export const askForIntent = (intent: Intent, now: Date): string =>
     'Shall I proceed?',
   ].join('\n')
 
-const toEntry = ({ label, total, expires_at, refund_days }: ShownOffer, now: Date): string[] => [
-  `Item: **${label}**`,
-  `Price: ${total.text}`,
-  ...(expires_at === null ? [] : [`Expires: ${toRelativeTime(expires_at, now)}`]),
-  ...(refund_days === null ? [] : [`Refund Period: ${refund_days} day${refund_days === 1 ? '' : 's'}`]),
-]
+const toEntry = (offer: ShownOffer, now: Date): string[] => {
+  const { label, total, expires_at } = offer
+  const refundDays = findRefundDays(offer)
+  return [
+    `Item: **${label}**`,
+    `Price: ${total.text}`,
+    ...(expires_at === null ? [] : [`Expires: ${toRelativeTime(expires_at, now)}`]),
+    ...(refundDays === null ? [] : [`Refund Period: ${refundDays} day${refundDays === 1 ? '' : 's'}`]),
+  ]
+}
 
 /** The offers, the best match first, numbered where there are several, and by whom they are sold. */
 export const listOffers = (offers: readonly ShownOffer[], now: Date, seller: string): string => {

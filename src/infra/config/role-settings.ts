@@ -112,7 +112,7 @@ const apis = ['serve', 'api'] as const
 const storages = [...apis, 'worker', 'memory', 'run', 'models'] as const
 const embeddable = [...apis, 'run', 'models', 'queue'] as const
 const oneLogin = 'is missing: this process is both API and worker, and only one of them has a login'
-const shared = 'is missing: a worker shares its database and queue with other processes'
+const shared = 'is missing: a worker shares it with other processes'
 
 /** Which role needs which setting, and what must not be set together. */
 const rules: readonly Rule[] = [

@@ -9,8 +9,8 @@ export type Migration = {
   name: string
   text: string
   checksum: string
-  /** Of a feature of a product: where it is, and the tables and functions of the feature. */
-  own?: { path: string; tables: readonly string[]; functions: readonly string[] }
+  /** Of a feature of a product: where it is, the tables and functions of the feature, and whether a later file may add grants. */
+  own?: { path: string; tables: readonly string[]; functions: readonly string[]; isFollowed?: boolean }
 }
 
 /** A migration as the database has it. */

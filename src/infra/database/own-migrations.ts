@@ -129,14 +129,18 @@ export const readOwnMigrations = async (
       }),
     )
     const functions = read.flatMap((one) => one.functions).filter((name) => !builtInFunctions.has(name))
-    return read.map(({ path, migration }) => ({ ...migration, own: { path, tables, functions } }))
+    const last = files.toSorted().at(-1) ?? ''
+    return read.map(({ path, migration }) => ({
+      ...migration,
+      own: { path, tables, functions, isFollowed: path !== join(folder, last) },
+    }))
   })
   return (await Promise.all(read)).flat()
 }
 
 /**
  * What the catalog says of a table or view. A policy of a process that works for one business names that business, and a view has
- * the rights of its reader: else rows of another business can be read.
+ * the rights of its reader: else rows of another business can be read. $2: a later file may add the grants of the embedded database.
  */
 const openTablesStatement = `
   SELECT relname AS "table", concat_ws(', ',
@@ -154,7 +158,7 @@ const openTablesStatement = `
     (SELECT string_agg(format('GRANT %s TO %s', privilege_type, deputy), ' and ' ORDER BY deputy DESC, privilege_type)
       || ', which the embedded database uses in place of mason_admin and mason_business'
       FROM aclexplode(relacl) JOIN (VALUES ('mason_admin', 'mason_worker'), ('mason_business', 'mason_api')) AS d(role, deputy)
-      ON grantee::regrole::text = role WHERE NOT has_table_privilege(deputy, c.oid, privilege_type))) AS missing
+      ON grantee::regrole::text = role WHERE NOT $2::boolean AND NOT has_table_privilege(deputy, c.oid, privilege_type))) AS missing
   FROM pg_class c, LATERAL (SELECT relkind IN ('v', 'm') AS is_view) AS k
   WHERE relnamespace = 'mason'::regnamespace AND relkind IN ('r', 'p', 'f', 'v', 'm') AND relname = ANY($1)
   ORDER BY relname`
@@ -195,7 +199,8 @@ export const runMigration = async (target: MigrationTarget, { text, own }: Migra
   await target.run(text)
   const changed = findDifference(before, await listForeignObjects(target, own))
   if (changed !== undefined) throw toSettingsError(`${own.path} changes the ${changed}`, keepToOwn)
-  for (const { table, missing } of await target.query(openTablesStatement, [own.tables]))
+  const values = [own.tables, own.isFollowed ?? false]
+  for (const { table, missing } of await target.query(openTablesStatement, values))
     if (missing !== '')
       throw toSettingsError(
         `${own.path} leaves the table "${table}" without ${missing}`,

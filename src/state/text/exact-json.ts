@@ -1,12 +1,15 @@
 /** Whether a JSON text may have a number that `parseExactJson` reads in another way than `JSON.parse`. */
-export const hasLongNumbers = (text: string): boolean => /\d{16}|\d[eE]\+?\d{3}/.test(text)
+export const hasLongNumbers = (text: string): boolean =>
+  /(?:^|[:,[\s])-?(?:[1-9]\d{15}|\d[\d.]*[eE]\+?\d{3})/.test(text)
 
 /**
- * The value of a JSON text, its digits exact: what no number holds, an integer beyond 2^53 or 1e400, is the text of its
- * digits. Throws a SyntaxError. It uses nothing outside itself, so that a thread can be given its source.
+ * The value of a JSON text, its digits exact: an integer written with digits alone, from 2^53 on, and what is too large for any
+ * number (1e400) are the text as it is written; 1e21 stays a number. Throws a SyntaxError. It uses nothing outside itself, so that
+ * a thread can be given its source.
  */
 export const parseExactJson = (text: string): unknown => {
-  if (!/(?<![\d.])[1-9]\d{15}|\d[eE]\+?\d{3}/.test(text)) return JSON.parse(text)
+  // that of hasLongNumbers
+  if (!/(?:^|[:,[\s])-?(?:[1-9]\d{15}|\d[\d.]*[eE]\+?\d{3})/.test(text)) return JSON.parse(text)
   const tokens = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?\d[\d.eE+-]*/g
   const marked = text.replace(tokens, (token, at: number) => {
     const number = Number(token)

@@ -1,5 +1,6 @@
 import { Role, TaskState } from '@a2a-js/sdk'
 import { expect, test } from 'vitest'
+import { reportError } from '../../../src/features/a2a/server/errors.ts'
 import { type AgentCall, createRequestHandler } from '../../../src/features/a2a/server/handler.ts'
 import { toRunRequest } from '../../../src/features/a2a/server/messages.ts'
 import { sha256 } from '../../../src/infra/lib/ids.ts'
@@ -74,7 +75,7 @@ const openHandler = (messages: Content[][]) => {
     const task = await handler.getTask({ tenant: '', id, historyLength: undefined }, {} as never)
     return task.history[0]?.parts.map(({ content }) => content?.value)
   }
-  return { get, list, opened, blobs, handler }
+  return { get, list, opened, blobs, handler, call: call as never as AgentCall }
 }
 
 const leftOut = expect.stringContaining('data left out')
@@ -125,4 +126,15 @@ test('a stream whose historyLength is no whole number is refused', async () => {
     const events = handler.sendMessageStream({ configuration: { historyLength } } as never, {} as never)
     await expect(events.next()).rejects.toThrow('historyLength must be a whole number')
   }
+})
+
+test('what the SDK fails at is the request before the handler has answered, and our response after it', async () => {
+  const { get, call } = openHandler([[{ text: 'Hello' }]])
+  const errors: string[] = []
+  const report = (name: string) => (error: unknown) => errors.push(`${name}: ${(error as Error).message}`)
+  Object.assign(call, { onMistyped: report('request'), onError: report('response') })
+  reportError(call, new TypeError('one'))
+  await get('run-0')
+  reportError(call, new TypeError('two'))
+  expect(errors).toEqual(['request: one', 'response: two'])
 })

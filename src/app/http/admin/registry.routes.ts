@@ -63,6 +63,7 @@ const formatsRoutes = (app: App, server: ServerContext): void => {
   resourceRoutes(app, {
     ...formats,
     ...formatSchemas,
+    passesNumbers: true,
     problems: { create: ['already_exists'], change: ['already_exists'], remove: ['in_use'] },
     summaries: {
       create: 'Adds a response format, if its paths parse and all its samples give the expected result',

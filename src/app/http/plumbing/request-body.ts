@@ -172,10 +172,14 @@ const decode = (bytes: Buffer): string => {
 }
 
 /** A key `__proto__` is refused, since zod would drop it silently. `constructor` is an unknown field like any other. */
-const parse = (text: string, passesNumbers: boolean): unknown => {
+const parse = (text: string, passesNumbers: NonNullable<RouteDoc['passesNumbers']>): unknown => {
   try {
     const value = parseSecurely(text, undefined, { protoAction: 'error', constructorAction: 'ignore' })
-    return passesNumbers || !hasLongNumbers(text) ? value : parseExactJson(text)
+    if (passesNumbers === true || !hasLongNumbers(text)) return value
+    const exact = parseExactJson(text)
+    if (passesNumbers && Object.hasOwn(value ?? {}, passesNumbers))
+      Object.assign(exact as object, { [passesNumbers]: value[passesNumbers] })
+    return exact
   } catch (error) {
     const { message } = error as Error
     // the whole message: that of a syntax error may quote the body

@@ -10,9 +10,17 @@ import type { FieldError } from '../../../state/resource-schema.ts'
 /** A bad request, in the protocol's own error (-32602, or 400). */
 export const malformed = (message: string): RequestMalformedError => new RequestMalformedError(message)
 
-/** For what the SDK fails at with an error of its program: those of our handlers are the protocol's, or are reported. */
-export const mistyped = (): RequestMalformedError =>
-  malformed('the request has a member of another type than the protocol gives it')
+/** What the SDK failed at with an error of its program: the request, or, once the handler has answered, our response. */
+export const reportError = (
+  call: { isAnswered?: boolean; onMistyped(error: unknown): void; onError(error: unknown): void },
+  error: unknown,
+): RequestMalformedError => {
+  if (call.isAnswered) call.onError(error)
+  else call.onMistyped(error)
+  return malformed(
+    "the request has a member of another type than the protocol gives it; check the message against the protocol's schema",
+  )
+}
 
 const listFields = ({ message, remedy, detail }: MasonError): string => {
   const { errors = [] } = (detail ?? {}) as { errors?: FieldError[] }

@@ -54,6 +54,10 @@ export type AgentCall = SendCheck & {
   signal: AbortSignal
   /** Whether the status update that a stream gave last ends it: what 0.3 calls final. */
   isFinal?: boolean
+  /** Whether the handler had a result or an error: what fails after it is ours. */
+  isAnswered?: boolean
+  /** Gets what the SDK failed at before: the request. */
+  onMistyped(error: unknown): void
   /** Gets what is not an error of the protocol; the caller learns only that something went wrong on our side. */
   onError(error: unknown): void
 }
@@ -319,21 +323,25 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
         await pushes.remove(businessId, taskId, id || taskId)
       },
     },
-    call.onError,
+    call,
   )
 }
 
 /** Every error is the protocol's own, or is reported. */
-const guard = (handler: RequestHandler, onError: AgentCall['onError']): RequestHandler => {
+const guard = (handler: RequestHandler, call: AgentCall): RequestHandler => {
   const convert = (error: unknown): Error => {
+    call.isAnswered = true
     const known = toA2AError(error)
     if (known) return known
-    onError(error)
+    call.onError(error)
     return new A2AError('something went wrong on our side')
   }
   async function* guardStream(events: AsyncGenerator<StreamResponse, void, undefined>) {
     try {
-      yield* events
+      for await (const event of events) {
+        call.isAnswered = true
+        yield event
+      }
     } catch (error) {
       throw convert(error)
     }
@@ -341,10 +349,15 @@ const guard = (handler: RequestHandler, onError: AgentCall['onError']): RequestH
   const { sendMessageStream, resubscribe, ...others } = handler
   const guarded = Object.entries(others).map(([name, method]) => [
     name,
-    (...input: never[]) =>
-      (method as (...input: never[]) => Promise<unknown>)(...input).catch((error: unknown) => {
-        throw convert(error)
-      }),
+    async (...input: never[]) => {
+      const result = await (method as (...input: never[]) => Promise<unknown>)(...input).catch(
+        (error: unknown) => {
+          throw convert(error)
+        },
+      )
+      call.isAnswered = true
+      return result
+    },
   ])
   return {
     ...Object.fromEntries(guarded),

@@ -14,7 +14,7 @@ import {
   toRestErrorBody,
 } from '@a2a-js/sdk/errors'
 import { ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
-import { malformed, mistyped } from './errors.ts'
+import { malformed, reportError } from './errors.ts'
 import { type AgentCall, createRequestHandler, type RequestHandler } from './handler.ts'
 import { omitNullMembers } from './messages.ts'
 import { fromLegacyRequest, toLegacyJson, toLegacyRestError } from './rest-v03.ts'
@@ -175,7 +175,7 @@ export const handleRest = async (call: AgentCall, request: RestRequest): Promise
     const events = toJson(result.stream, convert)
     return { status: 200, headers, events: await openStream(events, toBody, call.signal) }
   } catch (thrown) {
-    const error = thrown instanceof TypeError ? mistyped() : thrown
+    const error = thrown instanceof TypeError ? reportError(call, thrown) : thrown
     return { status: toStatus(error), headers: {}, body: toBody(error) }
   }
 }

@@ -1,7 +1,7 @@
 import { formatSSEErrorEvent, formatSSEEvent } from '@a2a-js/sdk'
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server'
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
-import { mistyped } from './errors.ts'
+import { reportError } from './errors.ts'
 import { listActivated } from './extensions.ts'
 import { type AgentCall, createRequestHandler, type RequestHandler } from './handler.ts'
 import { omitNullMembers } from './messages.ts'
@@ -90,7 +90,10 @@ export const handleRpc = async (
 ): Promise<AgentResponse> => {
   const response = await answerRpc(call, headers, body, (wire) => createRequestHandler(call, wire))
   const { error } = ('body' in response ? response.body : {}) as { error?: { code: number; message: string } }
-  if (error?.code === internalError) Object.assign(error, { code: -32602, message: mistyped().message })
+  if (error?.code === internalError) {
+    const { message } = reportError(call, new Error(error.message))
+    Object.assign(error, { code: -32602, message })
+  }
   return response
 }
 

@@ -51,8 +51,9 @@ export type MerchantOffer = {
   label: string
   total: Price
   /** What the total is made of: the product, then for example shipping. */
-  lines: { label: string; price: Price }[]
+  lines: { label: string; price: Price; refund_days: number | null }[]
   expires_at: string | null
+  /** Of the total; each of the `lines` may have its own. */
   refund_days: number | null
   merchant: string | null
   signed: { id: string; document: Json } | null

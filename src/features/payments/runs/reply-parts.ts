@@ -72,12 +72,15 @@ const readCart = (value: Json): Read => {
     cart_id: id,
     label: toLine(display_items[0]?.label ?? total.label),
     total: toPrice(total.amount),
-    lines: display_items
-      .slice(0, maxLines)
-      .map(({ label, amount }) => ({ label: toLine(label), price: toPrice(amount) })),
+    lines: display_items.slice(0, maxLines).map(({ label, amount, refund_period }) => ({
+      ...{ label: toLine(label), price: toPrice(amount), refund_days: refund_period },
+    })),
     expires_at: cart_expiry ?? null,
     merchant: merchant_name === undefined ? null : toLine(merchant_name),
-    refund_days: display_items[0]?.refund_period ?? null,
+    refund_days: Math.min(
+      total.refund_period,
+      ...display_items.slice(maxLines).map((item) => item.refund_period),
+    ),
     signed: signed?.ok ? { id, document: value } : null,
   }
   const problem = signed && !signed.ok ? toProblem(signed.violations) : null
@@ -108,7 +111,7 @@ const readEntry = (value: Json): Read => {
     cart_id,
     label,
     total,
-    lines: [{ label, price: total }],
+    lines: [{ label, price: total, refund_days: null }],
     signed: null,
     expires_at: null,
     refund_days: null,
@@ -141,7 +144,9 @@ const readCheckout = (offer: MerchantOffer, jwt: string): Read => {
   const toLines = (entries: readonly { label: unknown; minor: unknown }[]): MerchantOffer['lines'] =>
     entries.flatMap(({ label, minor }) => {
       const money = read(minor)
-      return money && typeof label === 'string' ? [{ label: toLine(label), price: toPrice(money) }] : []
+      return money && typeof label === 'string'
+        ? [{ label: toLine(label), price: toPrice(money), refund_days: null }]
+        : []
     })
   const items = toLines(
     line_items.slice(0, maxLines).map(({ item, quantity }) => ({
