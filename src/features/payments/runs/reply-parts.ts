@@ -73,7 +73,9 @@ const readCart = (value: Json): Read => {
     label: toLine(display_items[0]?.label ?? total.label),
     total: toPrice(total.amount),
     lines: display_items.slice(0, maxLines).map(({ label, amount, refund_period }) => ({
-      ...{ label: toLine(label), price: toPrice(amount), refund_days: refund_period },
+      label: toLine(label),
+      price: toPrice(amount),
+      refund_days: refund_period,
     })),
     expires_at: cart_expiry ?? null,
     merchant: merchant_name === undefined ? null : toLine(merchant_name),
