@@ -441,6 +441,7 @@ describe.each(kinds)('bad input of protocol $version by $transport', (kind) => {
             [set, { taskId: id, pushNotificationConfig: { ...config, id: odd } }],
             ['tasks/pushNotificationConfig/get', { id, pushNotificationConfigId: odd }],
             ['message/send', { ...toWire(kind, hello), configuration: { acceptedOutputModes: {} } }],
+            ['message/stream', { ...toWire(kind, hello), configuration: { acceptedOutputModes: 5 } }],
           ]
     for (const [method, params] of kind.transport === 'JSONRPC' ? calls : []) {
       const json = { jsonrpc: '2.0', id: 1, method, params }

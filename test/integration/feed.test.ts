@@ -24,8 +24,8 @@ test('a poll tells actions and a claim from what may be a status', async ({ data
     await expect.poll(() => pollAll().length).toBeGreaterThan(before)
     return seen.slice(before)
   }
-  // one when it has subscribed, one of the first poll
-  await expect.poll(pollAll).toEqual(['status', 'status'])
+  // one when each channel is subscribed to, one of the first poll
+  await expect.poll(pollAll).toEqual(['status', 'status', 'status'])
   const claimed = await mustClaim(database)
   expect(await poll()).toEqual(['claimed'])
   await appendAction(database, claimed, entry(1))

@@ -62,6 +62,6 @@ test('the feature of docs/features.md, in a repository of its own, has its table
   expect(doctor.stdout).toContain('announcements of mason.config loads')
   await writeFile(join(folder.path, 'mason.config.ts'), 'export default {}\n')
   expect((await runCli(['doctor'], options)).stdout).toMatch(
-    /has the tables of the feature "announcements", which this build does not have\n +-> name its folder in features/,
+    /has the tables of the feature "announcements", which this build does not have\n +-> put the feature back/,
   )
 })

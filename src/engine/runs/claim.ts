@@ -129,15 +129,13 @@ export const claimNextRun = async (
   const listed = [JSON.stringify(excluded), JSON.stringify(last)]
   const values = [workerId, leaseMs, graphVersion, ...listed, takesSuspects]
   const tryClaim = (sql: Sql) => queryOne<ClaimRow>(sql, claimStatement, values)
-  // planning it costs more than running it: docs/decisions/0279
-  const scope = { pipelined: true, plansOnce: true }
-  let row = await database.transaction(tryClaim, scope)
+  let row = await tryClaim(database)
   // a run is due, but another worker holds its business: try again, one worker at a time. The lock is not waited for
   // first, or a process that is frozen while it holds the lock would keep all others from claiming
   for (let attempt = 1; row && !row.run_id && row.contended && attempt < maxClaimAttempts; attempt++)
     row = await database.transaction(
       sendFirst(`SELECT pg_advisory_xact_lock(hashtext('mason.claim'))`, [], tryClaim),
-      scope,
+      { pipelined: true },
     )
   return row?.run_id ? (row as RunClaim) : null
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { defineTool } from '../../graph/definitions.ts'
 import { ap2Defaults, ap2Keys, ap2Texts } from '../ap2-wire.ts'
 import { type AgentOffer, agentErrorDraft, askShop, dataPart, sayProblems } from './agent-replies.ts'
-import { findLatest, findRefundDays, getLatest, isUnwanted, type ShownOffer } from './shopping-results.ts'
+import { findLatest, getLatest, isUnwanted, type ShownOffer } from './shopping-results.ts'
 
 /**
  * What a merchant changed since the user chose; null: nothing. Shipping, tax and the like may come on top, as lines that the offer
@@ -16,10 +16,12 @@ export const findOfferChange = (offer: ShownOffer, signed: AgentOffer): string |
   if (offer.merchant !== null && signed.merchant !== offer.merchant)
     return `names ${signed.merchant === null ? 'no merchant' : `"${signed.merchant}" as the merchant`} in place of "${offer.merchant}"`
   const known = new Set(offer.lines.map(({ label }) => label))
-  const kept = signed.lines.filter(({ label }) => known.has(label))
-  const [before, now] = [findRefundDays(offer), findRefundDays({ ...signed, lines: kept })]
-  if (before !== null && (now ?? 0) < before)
-    return `takes it back for ${now ?? 0} days in place of ${before}`
+  const daysOf = (one: Pick<ShownOffer, 'lines' | 'refund_days'>, label?: string): number | null =>
+    one.lines.find((line) => line.label === label)?.refund_days ?? one.refund_days
+  for (const label of [undefined, ...known]) {
+    const [before, now] = [daysOf(offer, label) ?? 0, daysOf(signed, label) ?? 0]
+    if (now < before) return `takes it back for ${now} days in place of ${before}`
+  }
   const added = signed.lines.filter(({ label }) => !known.has(label))
   const foreign = added.find(({ price }) => price.currency !== offer.total.currency)
   if (foreign) return `asks ${foreign.price.text} for ${foreign.label}, in another currency than the total`

@@ -24,9 +24,8 @@ export type Database = {
 /**
  * `pipelined`: `work` sends all its statements before it first waits, so they take one round trip with the commit and a
  * paused process holds no lock. Later statements are refused, and an error thrown by `work` rolls nothing back.
- * `plansOnce`: a server plans each statement once a connection, and not again for values that it takes for better ones.
  */
-export type ScopeOptions = { pipelined?: boolean; plansOnce?: boolean }
+export type ScopeOptions = { pipelined?: boolean }
 
 /** `user`: of the memories, those of this user are visible; without it none are. */
 type BusinessScope = ScopeOptions & { user?: string }

@@ -30,8 +30,6 @@ const createStatementNames = (): ((text: string) => string) => {
   }
 }
 
-const planOnceSql = 'SET LOCAL plan_cache_mode = force_generic_plan'
-
 /** The database roles of a login: `plain` across businesses, `business` for one of them. */
 export type LoginRoles = { plain: string; business: string }
 
@@ -101,8 +99,7 @@ export const openPostgresDatabase = (options: {
   return {
     kind: 'postgres',
     ...toSql(pool),
-    transaction: (work, scope) =>
-      runScoped(pool, scope?.plansOnce ? `BEGIN; ${planOnceSql}` : 'BEGIN', work, scope),
+    transaction: (work, scope) => runScoped(pool, 'BEGIN', work, scope),
     asBusiness: (businessId, work, scope) =>
       runScoped(businessPool, `BEGIN; ${toBusinessScopeSql(businessId, roles.business, scope)}`, work, scope),
     close: async () => void (await Promise.all([pool.end(), businessPool.end()])),

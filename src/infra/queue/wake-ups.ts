@@ -53,16 +53,27 @@ export const consumeWakeUps = (
     if (isPaused) return
     const [, member] = (await receiver.bzpopmin(toWakeUpsKey(driver.prefix), waitS)) ?? []
     if (member === undefined) return
-    if (!(await driver.isOurs())) isPaused = true
+    // where that is not known it is handled: the claim asks the database
+    if (!(await driver.isOurs().catch(() => true))) isPaused = true
     if (isPaused) return void (await driver.sender.zadd(toWakeUpsKey(driver.prefix), 0, member))
     const wakeUp = readWakeUp(member)
     if (wakeUp) void handlers.start(wakeUp)
     else log.warn({ data: member }, 'queue: ignored an invalid wake-up')
   }
+  let reported = ''
+  /** The driver logs lost connections; what Redis refuses is logged here, once. */
+  const report = (error: Error): void => {
+    if (error.name !== 'ReplyError' || error.message === reported) return
+    reported = error.message
+    log.error({ error }, 'queue: Redis refused to give a wake-up')
+  }
   const takeAll = async (): Promise<void> => {
     while (!isPaused)
-      // the driver logs lost connections
-      await takeNext().catch(() => (isPaused ? undefined : sleep(retryMs)))
+      await takeNext().catch((error) => {
+        if (isPaused) return
+        report(error)
+        return sleep(retryMs)
+      })
   }
   const taking = takeAll()
 

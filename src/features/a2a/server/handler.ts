@@ -355,7 +355,8 @@ const guard = (handler: RequestHandler, call: AgentCall): RequestHandler => {
           throw convert(error)
         },
       )
-      call.isAnswered = true
+      // some transports read the card before the parameters
+      if (name !== 'getAgentCard') call.isAnswered = true
       return result
     },
   ])

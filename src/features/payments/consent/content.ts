@@ -103,7 +103,7 @@ const readV1 = ({ cart, payment, instrument }: Extract<UnsignedPayment, { versio
     payee: merchant_name,
     total: toText(amount),
     items: display_items.map(({ label, amount: price }) => ({ text: label, price: toText(price) })),
-    refund_days: total.refund_period,
+    refund_days: Math.min(total.refund_period, ...display_items.map((item) => item.refund_period)),
     offer_ends: cart_expiry,
     instrument: instrument ?? joined.value.instrument.type,
     // the total is what the merchant signed, and carts of the samples differ from their items
