@@ -29,7 +29,7 @@ test('docs/write-a-tool.md creates a tool that its test accepts', async () => {
 
 test('docs/write-a-node.md creates a node that a run visits', async () => {
   const printed = await execute('docs/write-a-node.md', { cwd: await copyRepository() })
-  expect(printed[0]).toMatch(/reflection_ --> tally_[\s\S]*tally .*\d+ actions so far, 0 with an error/)
+  expect(printed[0]).toMatch(/reflection -\.-> tally;[\s\S]*tally .*\d+ actions so far, 0 with an error/)
 })
 
 test('the worked example of an own repository compiles with its own service, and its test passes', async () => {

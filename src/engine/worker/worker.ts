@@ -243,7 +243,7 @@ export const createWorker = (options: WorkerOptions) => {
         events: {
           onAction: () => {
             shares.worked(claim.tenant)
-            // the end is told as a status, once the run is released
+            // the end is published as a status, once the run is released
             if (!live.ended)
               feed.publishChange(claim.tenant, claim.session_id, isFirstAction ? 'claimed' : 'action')
             isFirstAction = false
