@@ -13,7 +13,7 @@ const lanes = 8
 const neighbourEvery = 100
 const twiceEvery = 5
 
-/** Pushes `count` malformed jobs into both queues with raw BullMQ, and settles from the database what became of each. */
+/** Pushes `count` malformed jobs into the public queue with raw BullMQ, and malformed wake-ups into their set, and settles from the database what became of each job. */
 export const fuzzQueue = async ({ mason, seed, count, say, signal }: FuzzOptions): Promise<FuzzFindings> => {
   const redis = new Redis(mason.redisUrl)
   const options = { connection: { url: mason.redisUrl }, prefix: mason.queuePrefix }

@@ -30,7 +30,7 @@ const insertStatement = `
 /** The ids that Mason makes. */
 const madeId = /^[a-z]{2,5}_[0-9a-f]{24,32}$/
 
-/** Writes the requests of admins into the log, each in every transaction in which it changes something. See record 111. */
+/** Writes the requests of admins into the log, each in every transaction in which it changes something. See decision 111. */
 export const createAuditing = () => {
   const requests = new AsyncLocalStorage<AuditEntry>()
 

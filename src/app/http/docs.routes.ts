@@ -67,7 +67,7 @@ const openPages = async (readDocument: () => Record<string, unknown>): Promise<F
     import('@fastify/swagger-ui'),
   ])
   const pages = fastify()
-  // the user interface reads the document from this plugin; decision record 34 says why we build it
+  // the user interface reads the document from this plugin; decision 34 says why we build it
   await pages.register(swagger.default, { openapi: {}, transformObject: readDocument as never })
   await pages.register(swaggerUi.default, {
     routePrefix: '/docs',

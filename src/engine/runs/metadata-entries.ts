@@ -5,7 +5,7 @@ import type { RunRequest } from '../../state/run-request.ts'
 /**
  * What a run is found by: 32 hexadecimal digits for each member of its metadata that is no object and no list. Numbers, true,
  * false and null are found by their JSON. A hash, because a value can be longer than an index takes, and because SQL never
- * reads what people wrote (record 70).
+ * reads what people wrote (decision 70).
  */
 export const toMetadataEntries = (metadata: RunRequest['metadata'] = {}): string[] =>
   Object.entries(metadata)

@@ -13,7 +13,7 @@ import { appendUnclaimedAction, type ReportRunEnd, type SettledRun, settleRun } 
  * the run, or the run has a cancel request and so must not begin to wait.
  */
 
-/** Both sides lock the row of the run before they look: see record 85. */
+/** Both sides lock the row of the run before they look: see decision 85. */
 const lockStatement = `SELECT run_id FROM runs WHERE tenant = $tenant AND run_id = $run_id AND epoch = $epoch AND status = 'running' FOR NO KEY UPDATE`
 
 /** Looks at every wait of the run, and at the questions of the calls that ask; each end queues the run once. */

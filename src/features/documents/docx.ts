@@ -13,7 +13,7 @@ import { toMarkdown } from './html.ts'
 /**
  * The process runs without `__proto__`, with which mammoth derives its promises from Promise. A setter serves it: on all
  * objects while its modules load and no other code can run, from then on for promises. No object ever gets a getter, so
- * `object['__proto__'][key] = value`, which pollutes prototypes, stays impossible (record 38).
+ * `object['__proto__'][key] = value`, which pollutes prototypes, stays impossible (decision 38).
  */
 const loadMammoth = (): typeof mammothLibrary => {
   const setter = {

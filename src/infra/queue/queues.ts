@@ -8,7 +8,7 @@ import type { QueueDriver } from './queue-driver.ts'
 /** Both queues. Every method that sends rejects with `queue_unavailable` within a second when the queue is down. */
 export type Queues = {
   wake(wakeUp: WakeUp): Promise<void>
-  /** Sends wake-ups in batches. A run that has one waiting gets no second. */
+  /** Sends wake-ups together. A run that has one waiting gets no second. */
   wakeMany(wakeUps: readonly WakeUp[]): Promise<void>
   /** Calls `handler` for each wake-up, at most `concurrency` at once. A rejection is logged and the wake-up is dropped. */
   onWakeUp(handler: WakeUpHandler, options: { concurrency: number }): Promise<QueueConsumer>

@@ -19,7 +19,7 @@ const findFormExcess = (body: Buffer, boundary: string): string | null => {
 
 /**
  * The fields of a form (multipart/form-data) by name: texts, and files as `File`. Of a repeated field the last one counts.
- * The web standard's own parser reads it: decision record 51. Throws 400 or 415.
+ * The web standard's own parser reads it: decision 51. Throws 400 or 415.
  */
 export const parseFormBody = async ({ headers, body }: FastifyRequest): Promise<Record<string, unknown>> => {
   const type = headers['content-type'] ?? ''

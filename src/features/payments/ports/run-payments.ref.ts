@@ -53,7 +53,7 @@ export type MerchantOffer = {
   /** What the total is made of: the product, then for example shipping. */
   lines: { label: string; price: Price; refund_days: number | null }[]
   expires_at: string | null
-  /** Of the total; each of the `lines` may have its own. */
+  /** The shortest of the total and of items beyond the `lines`; each of these may have its own. */
   refund_days: number | null
   merchant: string | null
   signed: { id: string; document: Json } | null

@@ -67,7 +67,7 @@ export const readForgottenTexts = async (
   return new Map([...bySession].map(([id, of]) => [id, of.flatMap(listForgotten)]))
 }
 
-/** Which of these memories and turns no longer exist. */
+/** Which of these memories and turns no longer exist. `% 1 = 0`: as in `holdSessions`. */
 export const findForgottenIds = async (
   sql: Sql,
   business: string,
