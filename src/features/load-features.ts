@@ -336,6 +336,13 @@ export const openFeatures = async (
 /** See `openFeatures`. */
 export type Features = Awaited<ReturnType<typeof openFeatures>>
 
+/** The service of one handle, started with what it needs; no other file is loaded. Null: no feature provides it. */
+export const findService = async <Value>(
+  sources: readonly FeatureSource[],
+  ref: Ref<Value>,
+  core: readonly Provided[] = [],
+): Promise<Value | null> => (await openFeatures(sources, core, [ref])).find(ref)
+
 /** Adds the routes of all features; `read` has what they need. */
 export const addFeatureRoutes = async (
   sources: readonly FeatureSource[],

@@ -10,7 +10,7 @@ import { settlesWithin } from '../infra/lib/timeouts.ts'
 import type { JobOutcome } from '../infra/queue/job-outcome.ts'
 import { openQueues } from '../infra/queue/queues.ts'
 import { signJob } from '../infra/queue/signed-jobs.ts'
-import { isMasonError, MasonError } from '../state/errors.ts'
+import { isMasonError, MasonError, toSettingsError } from '../state/errors.ts'
 import { isJsonWithin, toFieldErrors } from '../state/resource-schema.ts'
 import { type JobData, jobDataSchema, maxRequestBytes } from '../state/run-request.ts'
 import { watchJobOutcomes } from './job-outcomes.ts'
@@ -80,11 +80,12 @@ const readTarget = (options: ProducerOptions) => {
   })
   if (data?.REDIS_URL) return { ...data, url: data.REDIS_URL }
   const problem = error?.issues.map(({ path, message }) => `${path.join()} ${message}`).join('; ')
-  throw new MasonError('invalid_settings', problem ?? 'there is no queue to submit to', {
-    remedy: problem
+  throw toSettingsError(
+    problem ?? 'there is no queue to submit to',
+    problem
       ? 'correct redisUrl, queuePrefix or queueSecret, or the setting that is used in its place'
       : 'set REDIS_URL or pass redisUrl; without Redis use mason-runtime/client',
-  })
+  )
 }
 
 /** Warns once of jobs of one session with several priorities. */

@@ -88,7 +88,7 @@ const isOfOtherType = ({ code, path }: z.core.$ZodIssue): boolean =>
  * The issues of a request, at least one. Those of a union whose message is empty are those of its member that has the type
  * of the input. What zod says of the length of a value of another type is left out.
  */
-export const resolveUnions = (issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] =>
+const resolveUnions = (issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] =>
   issues.flatMap((issue, at) => {
     const before = issues[at - 1]
     if (before?.code === 'invalid_type' && before.path.join('/') === issue.path.join('/')) return []
@@ -98,15 +98,20 @@ export const resolveUnions = (issues: readonly z.core.$ZodIssue[]): z.core.$ZodI
     return resolveUnions(member.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })))
   })
 
-/** The errors of a request body, each with a JSON pointer to its field; of very many only the first thousand. */
+/** The errors of these issues, each with a JSON pointer to its field; `describe` says what is wrong with one. */
+export const mapIssues = (
+  issues: readonly z.core.$ZodIssue[],
+  describe: (issue: z.core.$ZodIssue) => string,
+): FieldError[] =>
+  resolveUnions(issues).flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => ({ pointer: toPointer([...issue.path, key]), detail: 'unknown field' }))
+      : [{ pointer: toPointer(issue.path), detail: describe(issue) }],
+  )
+
+/** The errors of a request body; of very many only the first thousand. */
 export const toFieldErrors = (error: z.ZodError): FieldError[] =>
-  resolveUnions(error.issues)
-    .flatMap((issue) =>
-      issue.code === 'unrecognized_keys'
-        ? issue.keys.map((key) => ({ pointer: toPointer([...issue.path, key]), detail: 'unknown field' }))
-        : [{ pointer: toPointer(issue.path), detail: issue.message }],
-    )
-    .slice(0, maxFieldErrors)
+  mapIssues(error.issues, ({ message }) => message).slice(0, maxFieldErrors)
 
 type Changed<Field, IsMerged> =
   Field extends z.ZodDefault<infer Inner>

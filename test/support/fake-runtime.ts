@@ -9,7 +9,7 @@ import {
   metricsRef,
   modelGatewayRef,
 } from '../../src/features/core.ref.ts'
-import { addFeatureRoutes, openFeatures } from '../../src/features/load-features.ts'
+import { addFeatureRoutes, findService } from '../../src/features/load-features.ts'
 import type { HealthReport } from '../../src/infra/telemetry/health-report.ts'
 import { type CreateMetrics, noMetrics } from '../../src/infra/telemetry/metrics.ts'
 import type { ModelGateway } from '../../src/models/ports/call-ports.ts'
@@ -41,8 +41,7 @@ export type FakeRuntime = {
   audited: AuditEntry[]
 }
 
-const createMetrics: CreateMetrics =
-  (await openFeatures(featureSources, [], [metricsRef])).find(metricsRef) ?? (() => noMetrics)
+const createMetrics: CreateMetrics = (await findService(featureSources, metricsRef)) ?? (() => noMetrics)
 
 const noUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
 const someTime = '2026-01-02T03:04:05.678Z'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { createIdParams, pageSchema, plainPageQuery } from '../../routes/parameters.ts'
+import { createIdParams, omitUndefined, pageSchema, plainPageQuery } from '../../routes/parameters.ts'
 import { describeAdmin, handleOne } from '../../routes/resource-routes.ts'
 import { respondsWith } from '../../routes/route.ts'
 import { admittedRunSchema } from '../../state/run-view.ts'
@@ -36,8 +36,7 @@ export default defineRoutes({
         'Lists rejected jobs, the latest first',
         respondsWith(200, 'One page', pageSchema(rejectedJobSchema)),
       ),
-      handler: ({ query: { limit, cursor } }) =>
-        jobs.list({ limit, ...(cursor !== undefined && { cursor }) }),
+      handler: ({ query }) => jobs.list(omitUndefined(query)),
     })
 
     app.get(`${resource.path}/:id`, {

@@ -7,5 +7,8 @@ const countStatement = 'SELECT count(*)::int AS count FROM rejected_jobs WHERE r
 export default defineService({
   provides: rejectedJobsRef,
   needs: { database: databaseRef },
-  start: ({ database }) => readCount.bind(null, database, countStatement, []),
+  start:
+    ({ database }) =>
+    () =>
+      readCount(database, countStatement),
 })

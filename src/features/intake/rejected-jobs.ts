@@ -80,9 +80,6 @@ export const createRejectedJobs = (
   }
 }
 
-/** See `createRejectedJobs`. */
-export type RejectedJobs = ReturnType<typeof createRejectedJobs>
-
 const toView = ({ received_at, ...row }: RejectedRow): RejectedJob => ({
   ...row,
   received_at: received_at.toISOString(),

@@ -1,4 +1,4 @@
-import { queryOne } from '../../infra/database/database.ts'
+import { readCount } from '../../infra/database/database.ts'
 import { toMoney } from '../../infra/lib/money.ts'
 import type { Backlog } from '../../infra/telemetry/metrics.ts'
 import { noCurrency } from '../../models/metering/ledger-rows.ts'
@@ -19,7 +19,7 @@ const costsStatement = `
     (COALESCE(sum(cost_micro) FILTER (WHERE at < $1::timestamptz), 0))::text AS before
   FROM usage_ledger WHERE at >= $2::timestamptz AND currency <> '${noCurrency}' GROUP BY currency ORDER BY currency`
 
-const effectsStatement = `SELECT count(*)::int AS unknown_effects FROM effects WHERE status = 'unknown'`
+const effectsStatement = "SELECT count(*)::int AS count FROM effects WHERE status = 'unknown'"
 
 type RunCounts = Overview['runs']
 const none: RunCounts = { submitted: 0, completed: 0, failed: 0, cancelled: 0 }
@@ -48,10 +48,10 @@ export const createOverview = (
     const to = clock.now()
     const [from, before] = [1, 2].map((spans) => new Date(to.getTime() - spans * hours * 3_600_000))
     const spans = [from?.toISOString(), before?.toISOString()]
-    const [runs, costs, effects, rejectedJobs, deadWebhooks, backlog] = await Promise.all([
+    const [runs, costs, unknownEffects, rejectedJobs, deadWebhooks, backlog] = await Promise.all([
       database.query<RunCounts & { is_late: boolean }>(runsStatement, spans),
       database.query<{ currency: string; cost: string; before: string }>(costsStatement, spans),
-      queryOne<Pick<Overview['now'], 'unknown_effects'>>(database, effectsStatement, []),
+      readCount(database, effectsStatement),
       count.rejectedJobs?.(),
       count.deadWebhooks?.(),
       readBacklog(),
@@ -80,7 +80,7 @@ export const createOverview = (
         oldest_ready_s,
         input_required,
         unlearned,
-        unknown_effects: effects?.unknown_effects ?? 0,
+        unknown_effects: unknownEffects,
         rejected_jobs: rejectedJobs ?? 0,
         dead_webhooks: deadWebhooks ?? 0,
       },

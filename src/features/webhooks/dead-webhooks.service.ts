@@ -7,5 +7,8 @@ const statement = "SELECT count(*)::int AS count FROM webhook_deliveries WHERE s
 export default defineService({
   provides: deadWebhooksRef,
   needs: { database: databaseRef },
-  start: ({ database }) => readCount.bind(null, database, statement, []),
+  start:
+    ({ database }) =>
+    () =>
+      readCount(database, statement),
 })

@@ -4,8 +4,8 @@ import { checkUrl } from '../../infra/egress/urls.ts'
 import { openSealedText, type SealedText, sealText } from '../../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
-import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { createInvalidRequest } from '../../state/resource-schema.ts'
 import { newWebhookSecret } from './signature.ts'
 import type { NewWebhookSecret, WebhookSettingsChange, WebhookSettingsView } from './webhook-schemas.ts'
 
@@ -19,11 +19,10 @@ type SettingsRow = Pick<WebhookSettingsView, 'url' | 'allow_private'>
 const checkAddress = (field: string, url: string, allowPrivate: boolean): void => {
   const error = checkUrl(url, { allowPrivate })
   if (!error) return
-  throw new MasonError('invalid_request', `/${field}: ${error.detail}`, {
-    remedy:
-      'use a public address, or have an admin set allow_private: PATCH /admin/v1/businesses/{id}/webhook',
-    detail: { errors: [{ pointer: `/${field}`, detail: error.detail }] },
-  })
+  throw createInvalidRequest(
+    [{ pointer: `/${field}`, detail: error.detail }],
+    'use a public address, or have an admin set allow_private: PATCH /admin/v1/businesses/{id}/webhook',
+  )
 }
 
 const settingsStatement = `SELECT url, COALESCE(allow_private, false) AS allow_private

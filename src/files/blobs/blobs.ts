@@ -1,4 +1,4 @@
-import { queryOne, type RunKey } from '../../infra/database/database.ts'
+import { type RunKey, readCount } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import type { Blobs } from '../../state/ports/blobs.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -51,12 +51,12 @@ export const holdSessionBlobs = async (
  * Renews the age of existing blobs and records that a run's session holds them; returns how many exist. The row locks keep
  * a concurrent deletion of another session from deleting them.
  */
-export const holdStoredBlobs = async (
+export const holdStoredBlobs = (
   sql: Sql,
   { tenant, run_id }: RunKey,
   hashes: readonly string[],
-): Promise<number> => {
-  const row = await queryOne<{ count: number }>(
+): Promise<number> =>
+  readCount(
     sql,
     `WITH existing AS (
        SELECT sha256 FROM blobs WHERE tenant = $1 AND sha256 IN (SELECT json_array_elements_text($3::json))
@@ -73,8 +73,6 @@ export const holdStoredBlobs = async (
      SELECT count(*)::int AS count FROM renewed`,
     [tenant, run_id, JSON.stringify(hashes)],
   )
-  return row?.count ?? 0
-}
 
 /** A fork holds all blobs of its session, also later ones than the forked action, because its texts may name any. */
 export const copyBlobHolds = async (

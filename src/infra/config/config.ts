@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { MasonError } from '../../state/errors.ts'
+import { MasonError, toSettingsError } from '../../state/errors.ts'
 import { paymentSettings } from './payment-settings.ts'
 import {
   findRoleErrors,
@@ -124,10 +124,11 @@ export const readEnvironment = (folder = process.cwd()): Environment => {
     return { ...parseEnv(readFileSync(path, 'utf8')), ...process.env }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return process.env
-    throw new MasonError('invalid_settings', `${path} cannot be read: ${(error as Error).message}`, {
-      remedy: 'make it a readable file of NAME=value lines, or remove it',
-      cause: error,
-    })
+    throw toSettingsError(
+      `${path} cannot be read: ${(error as Error).message}`,
+      'make it a readable file of NAME=value lines, or remove it',
+      error,
+    )
   }
 }
 

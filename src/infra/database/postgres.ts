@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { MasonError } from '../../state/errors.ts'
+import { MasonError, toSettingsError } from '../../state/errors.ts'
 import type { Sql, SqlValues } from '../../state/ports/sql.ts'
 import { type Database, runStatements, type ScopeOptions, toBusinessScopeSql } from './database.ts'
 import {
@@ -159,10 +159,11 @@ export const migratePostgres = async (
     const applied = await applyMigrations(target, migrations).catch((error: unknown) => {
       const { code, message } = error as { code?: unknown; message: string }
       if (code !== insufficientPrivilege) throw error
-      throw new MasonError('invalid_settings', `${client.user} may not create the tables: ${message}`, {
-        remedy: `let it own the database: ALTER DATABASE ${client.database} OWNER TO ${client.user}`,
-        cause: error,
-      })
+      throw toSettingsError(
+        `${client.user} may not create the tables: ${message}`,
+        `let it own the database: ALTER DATABASE ${client.database} OWNER TO ${client.user}`,
+        error,
+      )
     })
     if (logins.length > 0) await ensureLogins(target, logins)
     return applied

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { MemoryFS, PGlite } from '@electric-sql/pglite'
-import { MasonError } from '../../state/errors.ts'
+import { toSettingsError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import { sha256 } from '../lib/ids.ts'
 import { toPackagePath } from '../lib/package-path.ts'
@@ -108,10 +108,11 @@ export const unpackSeedImage = (tar: Buffer, folder: string): void => {
     renameSync(draft, folder)
   } catch (error) {
     rmSync(draft, { recursive: true, force: true })
-    throw new MasonError('invalid_settings', `${folder} has files, but no database`, {
-      remedy: `move it away to start with a new database, or set DATA_DIR to another folder than ${dirname(folder)}`,
-      cause: error,
-    })
+    throw toSettingsError(
+      `${folder} has files, but no database`,
+      `move it away to start with a new database, or set DATA_DIR to another folder than ${dirname(folder)}`,
+      error,
+    )
   }
 }
 

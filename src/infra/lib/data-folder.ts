@@ -1,6 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { MasonError } from '../../state/errors.ts'
+import { toSettingsError } from '../../state/errors.ts'
 
 /**
  * Creates a folder of DATA_DIR and those above it, for this user alone; one that is there stays as it is. Step by step,
@@ -10,10 +10,10 @@ export const createDataFolder = async (path: string): Promise<void> => {
   try {
     await createFolder(path)
   } catch (error) {
-    throw new MasonError(
-      'invalid_settings',
+    throw toSettingsError(
       `DATA_DIR: the folder ${path} cannot be created: ${(error as Error).message}`,
-      { remedy: 'set DATA_DIR to a folder that this user may create or write to', cause: error },
+      'set DATA_DIR to a folder that this user may create or write to',
+      error,
     )
   }
 }

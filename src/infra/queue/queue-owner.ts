@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { MasonError } from '../../state/errors.ts'
+import { type MasonError, toSettingsError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 
 /** A queue prefix and the database whose processes use it. */
@@ -46,7 +46,7 @@ export function watchQueueOwner(
     checkedAt = performance.now()
     if (owner === databaseId) return null
     const { problem, remedy } = describeForeignQueue(prefix, owner, databaseId)
-    refusal = new MasonError('invalid_settings', problem, { remedy })
+    refusal = toSettingsError(problem, remedy)
     return refusal
   }
 

@@ -159,11 +159,7 @@ export async function openRedisQueue(
     },
     prefix: options.prefix,
     sender,
-    openReceiver: () => {
-      const receiver = connect(options.url, receiverSettings)
-      connections.push(receiver)
-      return receiver
-    },
+    openReceiver: () => connectRedisReceiver(options.url, connections),
     problem: () => owner.problem() ?? (sender.status === 'ready' ? null : lastProblem),
     roundTrip: () => sender.ping(),
     isOurs: () => owner.isOurs(),

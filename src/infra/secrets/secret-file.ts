@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { link, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { MasonError } from '../../state/errors.ts'
+import { MasonError, toSettingsError } from '../../state/errors.ts'
 import { createDataFolder } from '../lib/data-folder.ts'
 
 /** A secret that this machine creates for itself: one line in a file that only its owner can read. */
@@ -30,7 +30,7 @@ export const readSecretFile = async (folder: string, file: SecretFile): Promise<
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
-  throw new MasonError('invalid_settings', `${path} is damaged`, { remedy: file.lossRemedy })
+  throw toSettingsError(`${path} is damaged`, file.lossRemedy)
 }
 
 /** Creates the file atomically; false when it already exists. */

@@ -1,9 +1,9 @@
-import type { ProcessDefinition, Ref } from '../../../features/definitions.ts'
-import { loadKind, openFeatures } from '../../../features/load-features.ts'
+import type { ProcessDefinition } from '../../../features/definitions.ts'
+import { findService, loadKind } from '../../../features/load-features.ts'
 import { type Environment, readConfig } from '../../../infra/config/config.ts'
 import { watchEventLoop } from '../../../infra/lib/watchdog.ts'
 import type { Scrubber } from '../../../infra/secrets/scrubber.ts'
-import { MasonError } from '../../../state/errors.ts'
+import { toSettingsError } from '../../../state/errors.ts'
 import { featureSources } from '../../features.generated.ts'
 import { addSettingSecrets } from '../../setting-secrets.ts'
 import { describeDatabase, formatBanner } from '../banner.ts'
@@ -16,15 +16,13 @@ import { listWeakSecrets } from '../weak-secrets.ts'
 /** Less than the 15 s that a supervisor may grant. */
 const stopTimeoutMs = 12_000
 
-const find = async <Value>(ref: Ref<Value>): Promise<Value | null> =>
-  (await openFeatures(featureSources, [], [ref])).find(ref)
-
 const loadProcess = async (name: string): Promise<ProcessDefinition> => {
   const found = (await loadKind(featureSources, 'process')).find(({ definition }) => definition.name === name)
   if (found) return found.definition
-  throw new MasonError('invalid_settings', `no feature has the process "${name}"`, {
-    remedy: 'add the feature that has it: `mason features` lists those of this build',
-  })
+  throw toSettingsError(
+    `no feature has the process "${name}"`,
+    'add the feature that has it: `mason features` lists those of this build',
+  )
 }
 
 /** Runs a process of a feature until SIGTERM or SIGINT. Returns the exit code. */
@@ -34,7 +32,7 @@ export const runProcess = async (name: string, env: Environment, scrubber: Scrub
   addSettingSecrets(config, scrubber)
   const log = createLog(config.logLevel, process.stderr, scrubber)
   for (const { problem, remedy } of listWeakSecrets(config)) log.warn({ remedy }, problem)
-  const running = await open(config, { log, scrubber, find })
+  const running = await open(config, { log, scrubber, find: (ref) => findService(featureSources, ref) })
   const stopped = waitForStopSignal()
   using _watchdog = watchEventLoop(Math.max(config.leaseMs, 10_000))
   try {

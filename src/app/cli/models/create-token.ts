@@ -2,7 +2,7 @@ import type { NewToken } from '../../../accounts/account-schemas.ts'
 import type { NewOperator } from '../../../accounts/audit-schemas.ts'
 import type { Environment } from '../../../infra/config/config.ts'
 import type { Scrubber } from '../../../infra/secrets/scrubber.ts'
-import { MasonError } from '../../../state/errors.ts'
+import { toSettingsError } from '../../../state/errors.ts'
 import { exitCodes } from '../errors.ts'
 import { type AdminTarget, withAdminClient } from './admin-client.ts'
 
@@ -23,9 +23,10 @@ export const createToken = (flags: CreateTokenFlags, env: Environment, scrubber:
   withAdminClient(flags, env, scrubber, async ({ call }) => {
     const { business, name: label, role: roles, operator } = flags
     if ((label === undefined) === (operator === undefined))
-      throw new MasonError('invalid_settings', 'a token needs one of --name and --operator', {
-        remedy: 'give --name for a token of a business, or --operator for an admin token of a person',
-      })
+      throw toSettingsError(
+        'a token needs one of --name and --operator',
+        'give --name for a token of a business, or --operator for an admin token of a person',
+      )
     if (operator !== undefined) {
       const { id, name, token } = (await call('POST', '/admin/v1/operators', {
         name: operator,

@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify'
 import { HttpError } from '../../../routes/problems.ts'
 import type { RequiredRole, RouteServer } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
+import { createFieldsError } from '../../../state/resource-schema.ts'
 import type { Runtime } from '../../api.ts'
-import { invalidRequest } from './request-validation.ts'
 
 /** The authenticated caller. The admin acts for any business, a token for its own; with auth off all are `default`. */
 export type Principal =
@@ -130,7 +130,10 @@ export const checkRole = (principal: Principal, role: Exclude<RequiredRole, null
 export const resolveBusinessId = (principal: Principal, query: unknown, body: unknown): string => {
   const named = [body, query].map(readBusinessId).filter((id) => id !== undefined)
   if (named.length === 2 && named[0] !== named[1])
-    throw invalidRequest([{ pointer: '/business_id', detail: 'body and query name different businesses' }])
+    throw createFieldsError({
+      pointer: '/business_id',
+      detail: 'body and query name different businesses',
+    })
   const requested = named[0]
   // what a list of all businesses reads, its route decides
   if (principal.kind === 'admin')

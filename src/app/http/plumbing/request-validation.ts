@@ -1,7 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { type ZodType, z } from 'zod'
 import { MasonError } from '../../../state/errors.ts'
-import { type FieldError, maxFieldErrors, resolveUnions, toPointer } from '../../../state/resource-schema.ts'
+import {
+  createFieldsError,
+  type FieldError,
+  mapIssues,
+  maxFieldErrors,
+} from '../../../state/resource-schema.ts'
 import { type Step, stepAtOnce } from './large-bodies.ts'
 
 type Issue = z.core.$ZodIssue
@@ -79,20 +84,15 @@ export const refuseFields = (body: unknown): object => {
 }
 
 /** An `invalid_request` with at least one error; of very many only the first thousand. */
-export const invalidRequest = (errors: FieldError[]): MasonError =>
-  new MasonError(
-    'invalid_request',
-    errors.length === 1
-      ? `${errors[0]?.pointer || 'the body'}: ${errors[0]?.detail}`
-      : `the request has ${errors.length} errors`,
-    { detail: { errors: errors.slice(0, maxFieldErrors) } },
-  )
+const invalidRequest = (errors: FieldError[]): MasonError =>
+  errors.length === 1
+    ? createFieldsError(...errors)
+    : new MasonError('invalid_request', `the request has ${errors.length} errors`, {
+        detail: { errors: errors.slice(0, maxFieldErrors) },
+      })
 
 const toErrors = (issues: readonly Issue[], prefix: string): FieldError[] =>
-  resolveUnions(issues).flatMap((issue) => {
-    const { path, input, message } = issue
-    if (issue.code === 'unrecognized_keys')
-      return issue.keys.map((key) => ({ pointer: toPointer([...path, key]), detail: 'unknown field' }))
-    const where = prefix === '' ? '' : `${prefix}${path[0]?.toString()}: `
-    return [{ pointer: toPointer(path), detail: input === undefined ? 'is required' : where + message }]
+  mapIssues(issues, ({ path, input, message }) => {
+    if (input === undefined) return 'is required'
+    return prefix === '' ? message : `${prefix}${path[0]?.toString()}: ${message}`
   })

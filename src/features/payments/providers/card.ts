@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import type { Egress } from '../../../infra/egress/egress-port.ts'
-import { MasonError } from '../../../state/errors.ts'
+import { type MasonError, toSettingsError } from '../../../state/errors.ts'
 import { createJsonExchange, createUnclearError, type EgressInit, parseJson } from './json-exchange.ts'
 import {
   findAnswerError,
@@ -103,9 +103,10 @@ export const openProvider = (
 ): PaymentProvider => {
   const webhookKey = Buffer.from(webhook_secret.replace(/^whsec_/, ''), 'base64')
   if (webhookKey.length < 24)
-    throw new MasonError('invalid_settings', "the provider's webhook secret has less than 24 bytes", {
-      remedy: 'store the secret again as the provider shows it, beginning with whsec_',
-    })
+    throw toSettingsError(
+      "the provider's webhook secret has less than 24 bytes",
+      'store the secret again as the provider shows it, beginning with whsec_',
+    )
 
   const exchangeJson = createJsonExchange(egress, { timeout_ms, allow_private }, 'the card provider')
   const exchange = (path: string, init: EgressInit, signal: AbortSignal) =>
