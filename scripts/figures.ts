@@ -104,17 +104,16 @@ const findFeatureMentions = (): string[] =>
     .filter((id) => existsSync(join(featuresFolder, id, 'feature.ts')))
     .flatMap((id) => {
       const mentions = toMentions(id)
-      return (
-        sources
-          .filter(({ path }) => featureOf(path) !== id && path !== 'app/features.generated.ts')
-          // what a model calls, where a request offers it
-          .filter(({ path }) => featureOf(path) !== 'offline-model')
-          .filter(
-            (source) =>
-              mentions.test(source.code) || listImports(source).some((name) => featureOf(name) === id),
-          )
-          .map(({ path }) => `${path}: ${id}`)
-      )
+      // the offline model names tools as a model does, where a request offers them
+      const isElsewhere = (path: string): boolean =>
+        ![id, 'offline-model'].some((one) => one === featureOf(path)) && path !== 'app/features.generated.ts'
+      return sources
+        .filter(({ path }) => isElsewhere(path))
+        .filter(
+          (source) =>
+            mentions.test(source.code) || listImports(source).some((name) => featureOf(name) === id),
+        )
+        .map(({ path }) => `${path}: ${id}`)
     })
 
 /** Formats with samples of responses, which are test data. */

@@ -83,7 +83,7 @@ export const createFileService = (options: FilesOptions) => {
   const temporary = openTemporaryRoot()
   const { log = silentLog, readers } = options
   const limits = { ...defaultLimits, ...options.limits }
-  const openOf =
+  const createOpenFile =
     (sql: Sql, run: RunKey) =>
     async (file: Readonly<OriginFile>, targetPath: string, signal: AbortSignal): Promise<SavedFile> => {
       try {
@@ -101,7 +101,7 @@ export const createFileService = (options: FilesOptions) => {
     /** The files of one run: uploads by their hash, mappings inside their folder or bucket, URLs through egress. */
     openRunFiles(sql: Sql, run: RunKey): Files {
       const { tenant: business } = run
-      const openFile = openOf(sql, run)
+      const openFile = createOpenFile(sql, run)
       /** Uses the bytes of a file, at most `maxReadBytes`, where they are on the disk. */
       const withSavedFile = async <Result>(
         file: Readonly<OriginFile>,
@@ -186,8 +186,9 @@ export const createFileService = (options: FilesOptions) => {
       await using _permit = await capacity.acquire(run.tenant, files, () => {}, signal)
       await using folder = await openWorkFolder(await temporary.folder())
       await using process = processes.openStep(run.tenant, { ...limits.job, readers })
+      const openFile = createOpenFile(sql, run)
       const saved: SavedFile[] = []
-      for (const file of files) saved.push(await openOf(sql, run)(file, folder.newPath(), signal))
+      for (const file of files) saved.push(await openFile(file, folder.newPath(), signal))
       return await use(saved, process)
     },
     /** Of this process alone; it is removed with it. */

@@ -71,11 +71,11 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
   })
 
   /** What is published within one turn of the event loop is one hint, with equal changes once. A process without followers reads none. */
-  const openChannel = (name: string) => {
+  const openChannel = (name: string, isOften = false) => {
     let pending: string[] = []
     let subscribing: Promise<() => Promise<void>> | undefined
     const flush = (): void => {
-      if (pending.length > 0) hints.publish(name, `[${pending.join(',')}]`, name === stepsChannel)
+      if (pending.length > 0) hints.publish(name, `[${pending.join(',')}]`, isOften)
       pending = []
     }
     const subscribe = async (): Promise<() => Promise<void>> => {
@@ -101,7 +101,7 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
     }
   }
   const statuses = openChannel(sessionsChannel)
-  const steps = openChannel(stepsChannel)
+  const steps = openChannel(stepsChannel, true)
   const publish = (message: FeedMessage): void =>
     (message.kind === 'status' || message.kind === 'admitted' ? statuses : steps).publish(message)
 

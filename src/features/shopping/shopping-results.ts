@@ -74,10 +74,7 @@ export const isUnwanted = (merchant: string | null, { merchants }: Intent): bool
   !merchants.some((name) => name.toLowerCase() === merchant.toLowerCase())
 
 /** The shortest return period of the total and the lines; null: the offer names none. */
-export const findRefundDays = ({
-  refund_days,
-  lines,
-}: Pick<ShownOffer, 'refund_days' | 'lines'>): number | null =>
+export const findRefundDays = ({ refund_days, lines }: ShownOffer): number | null =>
   refund_days && Math.min(refund_days, ...lines.map((line) => line.refund_days ?? refund_days))
 
 type History = Pick<RuntimeState, 'action_history'>

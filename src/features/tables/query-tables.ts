@@ -7,7 +7,7 @@ import { FileError } from '../../files/origins/file-error.ts'
 import type { FileService } from '../../files/run-files.ts'
 import type { RunKey } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { OriginFile } from '../../state/runtime-state.ts'
+
 import { contentHash } from '../../state/text/content-hash.ts'
 import type { QueryJob, TableRows } from './child/query-job.ts'
 import type { TableQuery, TableQueryResult } from './tables.ref.ts'
@@ -26,10 +26,10 @@ export const queryTables = async (
 ): Promise<TableQueryResult> => {
   const origins = [...new Map(query.tables.map(({ file }) => [file.name, file])).values()]
   const ask = async (saved: SavedFile[], process: FileProcess): Promise<TableQueryResult> => {
-    const savedOf = ({ name }: OriginFile) => saved[origins.findIndex((origin) => origin.name === name)]
+    const savedFiles = new Map(origins.map(({ name }, at) => [name, saved[at]]))
     const tables = query.tables.map(({ table, file }) => ({
       table: table.table,
-      path: savedOf(file)?.path ?? '',
+      path: savedFiles.get(file.name)?.path ?? '',
       name: file.name,
       type: file.type,
       part: table.part,
@@ -42,8 +42,10 @@ export const queryTables = async (
       })),
     }))
     const bytes = saved.reduce((sum, one) => sum + one.bytes, 0)
-    const hashes = query.tables.map(({ file }) => savedOf(file)?.sha256)
-    const key = contentHash([run.tenant, tables.map(({ path: _path, ...table }, at) => [table, hashes[at]])])
+    const key = contentHash([
+      run.tenant,
+      tables.map(({ path: _path, ...table }) => [table, savedFiles.get(table.name)?.sha256]),
+    ])
     const cached = bytes < minCachedBytes ? null : await cache.reserve(key)
     const input: QueryJob = { sql: query.sql, tables, cached }
     const reply = await process

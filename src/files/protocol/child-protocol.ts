@@ -64,8 +64,6 @@ export const fileBounds = {
   pages: 2000,
   sections: 100,
   columns: 256,
-  tables: 50,
-  partChars: 200,
   replyChars: 4_000_000,
   zipEntries: 2000,
   zipFiles: 100,
@@ -85,7 +83,9 @@ export class UnreadableFileError extends Error {}
 /** Bytes of a file are missing or wrong; `detail` is the parser's word on it, also that it ran out of stack. */
 export class DamagedFileError extends UnreadableFileError {
   constructor(detail: string) {
-    const [reason] = /call stack/.test(detail) ? ['it is nested too deep'] : detail.slice(0, 200).split('\n')
+    const reason = /call stack/.test(detail)
+      ? 'it is nested too deep'
+      : detail.split('\n', 1)[0]?.slice(0, 200)
     super(`it is damaged or incomplete (${reason}); save it again and upload it`)
   }
 }

@@ -87,9 +87,6 @@ const findDatabase = (raw: RawSettings, role: ProcessRole): string | null => {
   return present.length === logins.length ? present.join(' and ') : null
 }
 
-const isOnlyLogin = (raw: RawSettings, login: (typeof bothLogins)[number]): boolean =>
-  raw.DATABASE_URL === undefined && bothLogins.every((name) => (raw[name] !== undefined) === (name === login))
-
 const readUser = (url: string): string | null => (URL.canParse(url) ? new URL(url).username : null)
 
 /** The setting whose user is that of this database too. */
@@ -120,7 +117,8 @@ const rules: readonly Rule[] = [
     (setting): Rule => ({
       roles: ['serve', 'run'],
       setting,
-      problem: (raw) => bothLogins.some((one) => one !== setting && isOnlyLogin(raw, one)) && oneLogin,
+      problem: (raw) =>
+        isServed(raw) && raw.DATABASE_URL === undefined && raw[setting] === undefined && oneLogin,
     }),
   ),
   {

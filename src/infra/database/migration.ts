@@ -10,7 +10,7 @@ export type Migration = {
   text: string
   checksum: string
   /** Of a feature of a product: where it is, the tables and functions of the feature, and whether a later file may add grants. */
-  own?: { path: string; tables: readonly string[]; functions: readonly string[]; isFollowed?: boolean }
+  own?: { path: string; tables: readonly string[]; functions: readonly string[]; isFollowed: boolean }
 }
 
 /** A migration as the database has it. */

@@ -199,7 +199,7 @@ export const runMigration = async (target: MigrationTarget, { text, own }: Migra
   await target.run(text)
   const changed = findDifference(before, await listForeignObjects(target, own))
   if (changed !== undefined) throw toSettingsError(`${own.path} changes the ${changed}`, keepToOwn)
-  const values = [own.tables, own.isFollowed ?? false]
+  const values = [own.tables, own.isFollowed]
   for (const { table, missing } of await target.query(openTablesStatement, values))
     if (missing !== '')
       throw toSettingsError(

@@ -71,7 +71,7 @@ function createRedisHints(
   // channels, unlike keys, are common to all databases of a server
   const prefix = `${queuePrefix}:hint:${sender.options.db ?? 0}:`
   const subscriptions = new Map<string, Subscription>()
-  const unheardAt = new Map<string, number>()
+  const unheardUntil = new Map<string, number>()
   let subscriber: Redis | undefined
 
   const openSubscriber = () => {
@@ -101,11 +101,11 @@ function createRedisHints(
 
   return {
     publish: (channel, message, isOften) => {
-      const isUnheard = performance.now() - (unheardAt.get(channel) ?? -unheardMs) < unheardMs
-      if (sender.status !== 'ready' || (isOften && isUnheard)) return
+      if (sender.status !== 'ready') return
+      if (isOften && performance.now() < (unheardUntil.get(channel) ?? 0)) return
       sender
         .publish(prefix + channel, message)
-        .then((listeners) => unheardAt.set(channel, listeners === 0 ? performance.now() : -unheardMs))
+        .then((listeners) => unheardUntil.set(channel, listeners === 0 ? performance.now() + unheardMs : 0))
         .catch(() => {})
     },
     subscribe: async (channel, handler) => {

@@ -13,12 +13,12 @@ const maxWaiting = 10_000
 export const openProcessQueues = (log: Log) => {
   /** By run, the first one first. */
   const waiting = new Map<string, WakeUp>()
-  const consumers = new Set<QueueConsumer & { hasRoom(): boolean; take(wakeUp: WakeUp): void }>()
+  const consumers = new Set<QueueConsumer & { hasCapacity(): boolean; take(wakeUp: WakeUp): void }>()
   let isClosed = false
 
   const dispatch = (): void => {
     for (const [runId, wakeUp] of waiting) {
-      const free = [...consumers].find((consumer) => consumer.hasRoom())
+      const free = [...consumers].find((consumer) => consumer.hasCapacity())
       if (!free) return
       // first, since the handler may wake the run again at once
       waiting.delete(runId)
@@ -47,7 +47,7 @@ export const openProcessQueues = (log: Log) => {
       isPaused = true
     }
     return {
-      hasRoom: () => !isPaused && !handlers.isFull,
+      hasCapacity: () => !isPaused && !handlers.isFull,
       take: (wakeUp: WakeUp): void => void handlers.start(wakeUp).then(dispatchSoon),
       pause,
       close: (timeoutMs?: number) => (closing ??= pause().then(() => handlers.close(timeoutMs))),

@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis'
 import type { Log } from '../../state/ports/log.ts'
 import { sleep } from '../../state/sleep.ts'
 import { settlesWithin } from '../lib/timeouts.ts'
@@ -30,7 +29,7 @@ export const addWakeUps = async (driver: QueueDriver, wakeUps: readonly WakeUp[]
 }
 
 /**
- * Takes wake-ups while there is room for a handler: the one that has waited for the longest, by the worker that has. One that is
+ * Takes wake-ups while a handler is free: the one that has waited for the longest, by the worker that has. One that is
  * taken and lost with its process is sent again by the outbox or the reconciler.
  */
 export const consumeWakeUps = (
@@ -40,7 +39,7 @@ export const consumeWakeUps = (
   log: Log,
 ): QueueConsumer => {
   const handlers = createHandlers(handle, concurrency, log)
-  const receiver: Redis = driver.openReceiver()
+  const receiver = driver.openReceiver()
   let connection: number | null = null
   receiver.on('close', () => {
     connection = null
@@ -80,7 +79,7 @@ export const consumeWakeUps = (
   const pause = async (): Promise<void> => {
     isPaused = true
     if (connection !== null) {
-      // what it has taken by then is put back first; while there is no room it takes nothing
+      // what it has taken by then is put back first; while no handler is free it takes nothing
       const unblocked = driver.sender
         .client('UNBLOCK', connection)
         .then(() => (handlers.isFull ? undefined : taking))

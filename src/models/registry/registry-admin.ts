@@ -129,11 +129,11 @@ const createGrants = (context: ResourceStoreContext) =>
     toValues: (grant) => ({ business_id: toBusinessId(grant) }),
   })
 
-type Row = ResourceRow & Pick<CategoryView, 'name' | 'built_in'>
+type StoredCategory = ResourceRow & Pick<CategoryView, 'name' | 'built_in'>
 
 /** Categories of models: the built-in ones and those of admins. */
 const createCategories = (context: ResourceStoreContext) =>
-  createResourceStore<Row, CategoryInput, CategoryChange, CategoryView>(context, {
+  createResourceStore<StoredCategory, CategoryInput, CategoryChange, CategoryView>(context, {
     name: 'category',
     prefix: 'cat',
     table: 'categories',

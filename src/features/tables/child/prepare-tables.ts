@@ -18,6 +18,10 @@ import { isFilledCell, openRowSource, type RowSource } from './row-source.ts'
 
 /** With more columns their statistics would fill the state: then only names and types are stored. */
 const maxDescribedColumns = 60
+/** Of one file. */
+const maxTables = 50
+/** Of the name of a sheet. */
+const maxPartChars = 200
 
 /** Uses the tables of a file, which are open for that long. The same bytes give the same tables every time. */
 export const withTables = async <Result>(
@@ -35,7 +39,7 @@ export const withTables = async <Result>(
   if (!withSheets) throw unreadFormat(format)
   return withSheets(path, async (sheets) => {
     const sources: RowSource[] = []
-    for (const { name, openRows, notes } of sheets.slice(0, fileBounds.tables)) {
+    for (const { name, openRows, notes } of sheets.slice(0, maxTables)) {
       const source = await openRowSource(name, openRows, notes)
       if (source) sources.push(source)
     }
@@ -47,13 +51,13 @@ export const withTables = async <Result>(
 export const prepareTables: ReadFile = async (job, bytes, readers, format) => {
   const notes: string[] = []
   const tables = await withTables(job.path, job.name, format, bytes, readers, async (sources) => {
-    const named = sources.filter(({ part }) => part === null || part.length <= fileBounds.partChars)
+    const named = sources.filter(({ part }) => part === null || part.length <= maxPartChars)
     if (named.length < sources.length)
-      notes.push(`tables with names of more than ${fileBounds.partChars} characters are not read`)
-    if (named.length > fileBounds.tables)
-      notes.push(`only the first ${fileBounds.tables} of its ${named.length} tables are read`)
+      notes.push(`tables with names of more than ${maxPartChars} characters are not read`)
+    if (named.length > maxTables)
+      notes.push(`only the first ${maxTables} of its ${named.length} tables are read`)
     const described: TableContents[] = []
-    for (const source of named.slice(0, fileBounds.tables)) described.push(await describeSource(source))
+    for (const source of named.slice(0, maxTables)) described.push(await describeSource(source))
     return described
   })
   if (tables.length > 0) return { format, tables, notes }

@@ -108,7 +108,13 @@ const maxRanked = 40
  * `models` judge what the run is asked to remember.
  */
 export const createRunMemories = (
-  parts: MemoryServices & CheckServices & Pick<Models, 'rerank'> & { clock?: Pick<Clock, 'sleep'> },
+  parts: MemoryServices &
+    CheckServices &
+    Pick<Models, 'rerank'> & {
+      clock?: Pick<Clock, 'sleep'>
+      /** The runs of which `any` has found no memory: the first recall after it looks for turns alone. */
+      withoutMemories?: WeakSet<object>
+    },
   owner: MemoryOwner,
   source: NoteSource,
   visit?: VisitNote,

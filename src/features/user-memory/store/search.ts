@@ -153,8 +153,6 @@ export type MemoryServices = {
   tracer?: Tracer
   /** False: turns are neither stored nor recalled. */
   recall?: boolean
-  /** The runs of which `any` has found no memory: the first recall after it looks for turns alone. */
-  withoutMemories?: WeakSet<object>
 }
 
 /** A tsquery that matches any of these words. */
