@@ -103,7 +103,7 @@ export const replyMutants: readonly Mutant[] = [
   },
   {
     name: 'JSON is never stitched',
-    file: 'src/models/call/models-port.ts',
+    file: 'src/models/call/cut-replies.ts',
     edits: [{ from: 'if (isJsonReply) {', to: 'if (isJsonReply && text.length < 0) {' }],
     why: 'two halves that do not fit are one value',
     caughtBy: replies(
