@@ -42,7 +42,9 @@ export type ResponseFormats = {
   openProvider(options: {
     egress: Egress
     clock: Clock
+    /** The largest answer, in bytes after decompression. */
     maxBytes?: number
+    /** The longest event or line of a stream, in characters. */
     maxEvent?: number
   }): Required<Provider>
   /** In OpenAI's protocol, the model with the format of its category; null: it is one of chat or embeddings. */

@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache'
-import type { Egress } from '../../../infra/egress/egress-port.ts'
 import { createCallIdForms } from '../../../models/chat/call-ids.ts'
 import {
   type CanonicalRequest,
@@ -13,6 +12,7 @@ import {
 } from '../../../models/ports/model-ports.ts'
 import { exchangeAnswer } from '../../../models/providers/answer-exchange.ts'
 import { createHttpRequest } from '../../../models/providers/provider-request.ts'
+import type { ResponseFormats } from '../../../models/providers/response-formats.ts'
 import { listImages } from '../../../models/routing/vision.ts'
 import type { FormatView } from '../../../models/schemas/response-format.ts'
 import { isSchemaRefusal } from '../../../models/transport/error-table.ts'
@@ -20,7 +20,6 @@ import type { ProviderHttpRequest, Transport } from '../../../models/transport/h
 import { createJsonParser } from '../../../models/transport/json-parser.ts'
 import { createUnsentOutcome } from '../../../models/transport/provider-errors.ts'
 import { toErrorMessage } from '../../../state/errors.ts'
-import type { Clock } from '../../../state/ports/clock.ts'
 import { type CompiledTemplate, compileTemplate } from '../templates/request-template.ts'
 import { toTemplateData } from '../templates/template-data.ts'
 import { TemplateError } from '../templates/template-rendering.ts'
@@ -66,16 +65,8 @@ const renderRequest = (
 }
 
 /** What the provider is made of. */
-export type HttpProviderOptions = {
-  egress: Egress
-  clock: Clock
-  /** Compiles a format's paths. */
-  compile(format: FormatView): ResponseReader
-  /** The largest answer, in bytes after decompression. */
-  maxBytes?: number
-  /** The longest event or line of a stream, in characters. */
-  maxEvent?: number
-}
+export type HttpProviderOptions = Parameters<ResponseFormats['openProvider']>[0] &
+  Pick<ResponseFormats, 'compile'>
 
 type Compiled = {
   format: FormatView
