@@ -20,6 +20,7 @@ import type { ProviderHttpRequest, Transport } from '../../../models/transport/h
 import { createJsonParser } from '../../../models/transport/json-parser.ts'
 import { createUnsentOutcome } from '../../../models/transport/provider-errors.ts'
 import { toErrorMessage } from '../../../state/errors.ts'
+import { memoizeByObject } from '../../../state/memoize.ts'
 import { type CompiledTemplate, compileTemplate } from '../templates/request-template.ts'
 import { toTemplateData } from '../templates/template-data.ts'
 import { TemplateError } from '../templates/template-rendering.ts'
@@ -102,7 +103,7 @@ const compileTemplateFormat = (format: FormatView, { compile }: HttpProviderOpti
 export const openHttpProvider = (options: HttpProviderOptions): Required<Provider> => {
   const { egress, clock, maxBytes = defaultMaxBytes, maxEvent = defaultMaxEvent } = options
   const transport: Transport = { egress, clock, maxBytes, maxEvent, parseJson: createJsonParser() }
-  const compiled = new WeakMap<FormatView, Compiled>()
+  const compile = memoizeByObject((format: FormatView) => compileTemplateFormat(format, options))
   const callIds = createCallIdForms()
   /** Models that refuse schemas: the prompt describes the schema. */
   const inWordsOnly = new LRUCache<string, true>({ max: maxSchemaRefusals })
@@ -110,9 +111,7 @@ export const openHttpProvider = (options: HttpProviderOptions): Required<Provide
   /** Throws TemplateError: a format in use may be broken, or stored by another version. */
   const compileOnce = (format: FormatView): Compiled => {
     try {
-      const known = compiled.get(format) ?? compileTemplateFormat(format, options)
-      compiled.set(format, known)
-      return known
+      return compile(format)
     } catch (error) {
       if (error instanceof TemplateError) throw error
       throw new TemplateError('', `cannot be used: ${toErrorMessage(error)}`)
