@@ -1,7 +1,7 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
 const replies = testsOf('test/integration/replies.test.ts')
-const shapes = testsOf('test/features/response-formats/formats/built-in/reply-shapes.test.ts')
+const shapes = testsOf('test/features/response-formats/built-in/reply-shapes.test.ts')
 
 /** How the reply of a model is read: what was cut, failed or withheld is never taken as whole. */
 export const replyMutants: readonly Mutant[] = [
