@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { loadAllParts } from '../src/app/load-all-parts.ts'
-import { inVisitOrder, listRouterNodes } from '../src/graph/build.ts'
+import { inVisitOrder, listRouterNodes } from '../src/graph/diagram.ts'
 import type { GraphParts } from '../src/graph/graph-parts.ts'
 import { createRouter } from '../src/graph/router.ts'
 import { stateFields } from '../src/state/runtime-state.ts'

@@ -1,7 +1,7 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
 const replies = testsOf('test/integration/replies.test.ts')
-const shapes = testsOf('test/features/response-formats/formats/built-in/reply-shapes.test.ts')
+const shapes = testsOf('test/features/response-formats/built-in/reply-shapes.test.ts')
 
 /** How the reply of a model is read: what was cut, failed or withheld is never taken as whole. */
 export const replyMutants: readonly Mutant[] = [
@@ -103,7 +103,7 @@ export const replyMutants: readonly Mutant[] = [
   },
   {
     name: 'JSON is never stitched',
-    file: 'src/models/call/models-port.ts',
+    file: 'src/models/call/cut-replies.ts',
     edits: [{ from: 'if (isJsonReply) {', to: 'if (isJsonReply && text.length < 0) {' }],
     why: 'two halves that do not fit are one value',
     caughtBy: replies(

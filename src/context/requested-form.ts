@@ -13,6 +13,7 @@ const most = '(?:at most|about|no more than|less than|under|within|höchstens|et
 const units = '(?:words?|sentences?|lines?|paragraphs?|wörtern?|worten?|satz|sätzen?|zeilen?|absätzen?)'
 const manner =
   '(?:brief|concise|short|formal|informal|casual|polite|friendly|professional|neutral|simple|plain|technical|academic|humorous)'
+const manners = `${manner}(?:,? (?:and )?${manner})?`
 const weise = '(?:kurz|knapp|locker|förmlich|höflich|sachlich|freundlich)'
 const layout =
   '(?:tables?|lists?|bullets?|csv|tsv|json|yaml|xml|html|markdown|prose|letter|e-?mail|memo|essay|poem|haiku)'
@@ -27,8 +28,7 @@ const phrases = [
   `(?:use|using) (?:an? )?(?:${word} )?(?:bullets|bullet points|table|markdown)`,
   `(?:write|draft|compose)(?: me)? an? ${few}(?:letter|e-?mail|memo|essay|poem|haiku)`,
   `in (?:an? )?(?:${word} ){1,2}?(?:tone|style|manner|language)|in ${manner} (?:words|terms)`,
-  `${manner}(?:,? (?:and )?${manner})? (?:tone|style|manner|language|answer|reply)`,
-  `(?<=^|[.!:] |(?<!\\p{L})a |write |draft |give me )${manner}(?:,? (?:and )?${manner})? summary`,
+  `${manners} (?:tone|style|manner|language|answer|reply)|(?<=^|[.!:] |(?<!\\p{L})a |write |draft |give me )${manners} summary`,
   `(?:answer|reply|respond|write)(?: me)? in ${few}${language}|in ${manner} ${language}`,
   `(?:in (?:${most} )?|(?<=^|[,;:.!?] |use |write |keep it |make it )${most} )${count} (?:${word} )?${units}`,
   `(?:answer|reply|respond|write|keep it|make it)(?: sound)? (?:very |more )?${manner}(?: and ${manner})?`,
@@ -85,7 +85,7 @@ const lists = [
   ),
   // fields of every item
   new RegExp(
-    String.raw`(?<!\p{L})(?:return|list|show|give me|nenne|gib mir) (?:the )?${names}(?= (?:(?:of|for|von|für) (?:each|every|all|jede|alle)| ?(?:per|je|pro) \p{L}))`,
+    String.raw`(?<!\p{L})(?:return|list|show|give me|nenne|gib mir) (?:the )?${names}(?= (?:(?:of|for|von|für) (?:each|every|all|jede|alle)|(?:per|je|pro) \p{L}))`,
     'iu',
   ),
   new RegExp(

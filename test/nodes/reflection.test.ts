@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { reflectByRule, toReflection } from '../../src/nodes/reflection/judge.ts'
-import { updateTodoStatuses } from '../../src/nodes/reflection/reflection.node.ts'
+import { updateTodoStatuses } from '../../src/nodes/reflection/todo-verdicts.ts'
 import { assignCalls, startTodos } from '../../src/nodes/todo-progress.ts'
 import type { AnsweredCall } from '../../src/state/calls.ts'
 import type { Json, Todo } from '../../src/state/runtime-state.ts'

@@ -11,21 +11,12 @@ import { emptyCanonicalRequest } from '../../models/call/models-port.ts'
 import { estimateRequest } from '../../models/call/token-estimate.ts'
 import { adminProbeBusinessId } from '../../models/metering/ledger-rows.ts'
 import { findUndersizedLimit } from '../../models/metering/reservation-size.ts'
-import type {
-  CanonicalRequest,
-  KeyEntry,
-  ModelCaller,
-  ModelEntry,
-  Registry,
-} from '../../models/ports/model-ports.ts'
+import type { CanonicalRequest, KeyEntry, ModelCaller, ModelEntry } from '../../models/ports/model-ports.ts'
 import type { ModelProbes, ModelTestView } from '../../models/schemas/model-probe.ts'
 import type { Json } from '../../state/runtime-state.ts'
 
 /** What the probes of admins need. */
-export type ModelProbeOptions = RequestServices & {
-  registry: Pick<Registry, 'view'>
-  scrubber: Pick<Scrubber, 'text'>
-}
+export type ModelProbeOptions = RequestServices & { scrubber: Pick<Scrubber, 'text'> }
 
 /** Probes are in the ledger and count for the limits of their key, but belong to no business. docs/decisions/0016. */
 const adminCaller: ModelCaller = { business_id: adminProbeBusinessId, user_id: null, run_id: null }

@@ -14,6 +14,7 @@ import type {
   Registry,
   ResponseReader,
 } from '../ports/model-ports.ts'
+import { canServeCategory } from '../routing/candidate-order.ts'
 import type { ModelChooser } from '../routing/choose-model-and-key.ts'
 import { builtInCategories } from '../schemas/catalog.ts'
 import type { FormatTestView } from '../schemas/model-probe.ts'
@@ -41,7 +42,9 @@ export type ResponseFormats = {
   openProvider(options: {
     egress: Egress
     clock: Clock
+    /** The largest answer, in bytes after decompression. */
     maxBytes?: number
+    /** The longest event or line of a stream, in characters. */
     maxEvent?: number
   }): Required<Provider>
   /** In OpenAI's protocol, the model with the format of its category; null: it is one of chat or embeddings. */
@@ -63,7 +66,7 @@ const refuseRequest = async () =>
     `was not asked: ${missing}`,
     'run Mason with the feature that reads them',
   )
-const ofChat: readonly string[] = ['text', 'reasoning', 'multimodal', 'embedding']
+const needsFormat = (name: string): boolean => name !== 'embedding' && !canServeCategory(name, 'text')
 
 /** Without a feature that has them. */
 export const noResponseFormats: ResponseFormats = {
@@ -72,7 +75,7 @@ export const noResponseFormats: ResponseFormats = {
   openDraft: refuse,
   openProvider: () => ({ prepare: async () => {}, send: refuseRequest, poll: refuseRequest }),
   ofCategory: (model) =>
-    builtInCategories.some((name) => name === model.category && !ofChat.includes(name)) ? model : null,
+    builtInCategories.some((name) => name === model.category && needsFormat(name)) ? model : null,
   findErrors: () => [{ pointer: '', detail: missing }],
   test: refuse,
 }

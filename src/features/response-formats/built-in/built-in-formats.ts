@@ -2,7 +2,7 @@ import { anthropicMessages } from './anthropic-messages.ts'
 import { cohereEmbeddings } from './cohere-embeddings.ts'
 import { geminiGenerateContent } from './gemini-generate-content.ts'
 import { ollamaChat } from './ollama-chat.ts'
-import { deepseekChat, openaiChat, qwenDashscope, zhipuChat } from './openai-chat.ts'
+import { deepseekChat, openaiChat, zhipuChat } from './openai-chat.ts'
 import { openaiEmbeddings } from './openai-embeddings.ts'
 import {
   openaiImageEdits,
@@ -12,6 +12,7 @@ import {
   openaiVideos,
 } from './openai-media.ts'
 import { openaiResponses } from './openai-responses.ts'
+import { qwenDashscope } from './qwen-dashscope.ts'
 import { rerank } from './rerank.ts'
 import { videoSubmitPoll } from './video-submit-poll.ts'
 

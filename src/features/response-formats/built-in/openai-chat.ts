@@ -1,5 +1,5 @@
 import type { FormatPaths } from '../../../models/schemas/response-format.ts'
-import { copyFields, defineFormat, inputOutputUsage } from './format-declaration.ts'
+import { copyFields, defineFormat } from './format-declaration.ts'
 
 /** Parts of request templates that OpenAI's chat protocol shares with vendors that follow it. */
 
@@ -7,16 +7,18 @@ const imageParts =
   "map(&(type == 'text' ? {type: 'text', text: text} : " +
   "{type: 'image_url', image_url: compact({url: url, detail: detail})}), parts)"
 
-const calls = "tool_calls[].{id: id, type: 'function', function: {name: name, arguments: arguments}}"
+/** The calls of a message. */
+export const chatCallsTemplate =
+  "tool_calls[].{id: id, type: 'function', function: {name: name, arguments: arguments}}"
 
 /** The content is a list of parts when it has images, else a text. */
 const messages =
   `{{messages[].compact({role: role, content: parts[?type == 'image'] ? ${imageParts} : content, ` +
-  `reasoning_content: reasoning, tool_calls: ${calls}, tool_call_id: tool_call_id, prefix: prefix})}}`
+  `reasoning_content: reasoning, tool_calls: ${chatCallsTemplate}, tool_call_id: tool_call_id, prefix: prefix})}}`
 
 /** For vendors that always need a text as content. `more`: further members of a message. */
 const createTextMessagesTemplate = (more: string): string =>
-  `{{messages[].compact({role: role, content: content || '', ${more}, tool_calls: ${calls}, tool_call_id: tool_call_id, prefix: prefix})}}`
+  `{{messages[].compact({role: role, content: content || '', ${more}, tool_calls: ${chatCallsTemplate}, tool_call_id: tool_call_id, prefix: prefix})}}`
 
 /** The tools of a request. */
 export const chatToolsTemplate =
@@ -37,7 +39,7 @@ const chatBody = {
 const jsonObjectTemplate = "{{json ? {type: 'json_object'} : response_format}}"
 
 /** For vendors that accept a JSON Schema of the response. */
-const jsonSchemaTemplate =
+export const jsonSchemaTemplate =
   "{{schema ? {type: 'json_schema', json_schema: {name: role, schema: schema, strict: is_strict(schema)}} : " +
   'response_format}}'
 
@@ -95,14 +97,15 @@ export const openaiChat = defineFormat({
   stream: { format: 'sse', done: '[DONE]', paths: chunkPaths },
 })
 
-/** OpenAI's shape with `reasoning_content` and its own cache counts. Source: DeepSeek's API reference; the names of the counts were checked against a public client (docs.rs, deepseek-sdk 0.3.0, chat/response.rs). */
-
 const deepseekUsage: FormatPaths['usage'] = {
   ...completionPaths.usage,
   cached_tokens: 'usage.prompt_cache_hit_tokens || usage.prompt_tokens_details.cached_tokens',
 }
 
-/** DeepSeek's chat completions. */
+/**
+ * DeepSeek's chat completions: OpenAI's shape with `reasoning_content` and its own cache counts. Source: DeepSeek's API
+ * reference; the names of the counts were checked against a public client (docs.rs, deepseek-sdk 0.3.0, chat/response.rs).
+ */
 export const deepseekChat = defineFormat({
   name: 'deepseek-chat',
   /** Under https://api.deepseek.com. Source: DeepSeek's API reference, "Create Chat Completion". */
@@ -122,64 +125,7 @@ export const deepseekChat = defineFormat({
   stream: { format: 'sse', done: '[DONE]', paths: { ...chunkPaths, usage: deepseekUsage } },
 })
 
-/**
- * Alibaba's own protocol, with `result_format: message` and `incremental_output: true`: events have the shape of whole
- * responses, and `finish_reason` is the text "null" until the last. Source: DashScope API reference of Model Studio.
- */
-
-const qwenPaths: FormatPaths = {
-  text: 'output.text || output.choices[0].message.content',
-  reasoning: 'output.choices[0].message.reasoning_content',
-  tool_calls:
-    'output.choices[0].message.tool_calls[].' +
-    '{index: index, id: id, name: function.name, arguments: function.arguments}',
-  finish: 'output.finish_reason || output.choices[0].finish_reason',
-  error: 'code && {code: code, message: message}',
-  usage: {
-    ...inputOutputUsage,
-    cached_tokens: 'usage.prompt_tokens_details.cached_tokens',
-    reasoning_tokens: 'usage.output_tokens_details.reasoning_tokens',
-  },
-}
-
-const messageWith = (content: string): string =>
-  `compact({role: role, content: ${content}, tool_calls: ${calls}, tool_call_id: tool_call_id, ` +
-  "name: role == 'tool' ? name : `null`})"
-const shows = "(messages[].parts[] | [?type == 'image'])"
-const parts = "map(&(type == 'text' ? {text: text} : {image: url}), parts)"
-
-/** Qwen by the DashScope protocol. */
-export const qwenDashscope = defineFormat({
-  name: 'qwen-dashscope',
-  /**
-   * Under https://dashscope.aliyuncs.com/api/v1 (or -intl). Requests with images have another path, where every content is a
-   * list. Source: DashScope API reference of Model Studio, text and multimodal generation.
-   */
-  post: `/services/aigc/{{${shows} ? 'multimodal' : 'text'}}-generation/generation`,
-  headers: { 'x-dashscope-sse': "{{stream ? 'enable' : `null`}}" },
-  body: {
-    ...copyFields('model'),
-    input: {
-      messages: `{{${shows} ? messages[].${messageWith(parts)} : messages[].${messageWith("content || ''")}}}`,
-    },
-    parameters: {
-      ...copyFields('temperature', 'top_p', 'top_k', 'max_tokens', 'stop', 'seed', 'presence_penalty'),
-      result_format: 'message',
-      incremental_output: '{{stream ? stream : `null`}}',
-      tools: chatToolsTemplate,
-      tool_choice: "{{tools && (tool_choice == 'required' ? 'auto' : tool_choice)}}",
-      parallel_tool_calls: '{{tools && parallel_tool_calls}}',
-      response_format: jsonSchemaTemplate,
-      enable_thinking: '{{parameters.enable_thinking}}',
-    },
-  },
-  paths: qwenPaths,
-  stream: { format: 'sse', paths: qwenPaths },
-})
-
-/** OpenAI's shape with `reasoning_content`, and its own finish reasons. Source: Zhipu's API reference, GLM. */
-
-/** Zhipu's chat completions. */
+/** Zhipu's chat completions: OpenAI's shape with `reasoning_content`, and its own finish reasons. Source: Zhipu's API reference, GLM. */
 export const zhipuChat = defineFormat({
   name: 'zhipu-chat',
   /** Under https://open.bigmodel.cn/api/paas/v4; it knows no choice of tools but auto. Source: Zhipu's API reference, "chat completions". */

@@ -12,8 +12,8 @@ import {
   VendorReportedError,
 } from '../../../../src/models/ports/unreadable-response.ts'
 import type { Json } from '../../../../src/state/runtime-state.ts'
-import { toFormatSamples } from './built-in/samples/declared-samples.ts'
-import { openaiChatSamples } from './built-in/samples/openai-chat.ts'
+import { toFormatSamples } from '../built-in/samples/declared-samples.ts'
+import { openaiChatSamples } from '../built-in/samples/openai-chat.ts'
 
 const caught = (work: () => unknown): UnreadableResponseError => {
   try {

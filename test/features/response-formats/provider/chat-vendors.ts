@@ -5,10 +5,10 @@ import { ollamaChat } from '../../../../src/features/response-formats/built-in/o
 import {
   deepseekChat,
   openaiChat,
-  qwenDashscope,
   zhipuChat,
 } from '../../../../src/features/response-formats/built-in/openai-chat.ts'
 import { openaiResponses } from '../../../../src/features/response-formats/built-in/openai-responses.ts'
+import { qwenDashscope } from '../../../../src/features/response-formats/built-in/qwen-dashscope.ts'
 import type { FormatInput } from '../../../../src/models/schemas/response-format.ts'
 import type { VendorAnswer, VendorRequest } from '../../../support/http-vendor.ts'
 

@@ -7,7 +7,7 @@ import type { CanonicalResult } from '../../../../src/models/ports/model-ports.t
 import type { FormatInput } from '../../../../src/models/schemas/response-format.ts'
 import { call, errorOf, modelOf, resultOf } from '../../../support/http-call.ts'
 import { startVendor } from '../../../support/http-vendor.ts'
-import { formatsWithSamples } from '../formats/built-in/samples/formats-with-samples.ts'
+import { formatsWithSamples } from '../built-in/samples/formats-with-samples.ts'
 
 /** The answer of a vendor that sends this, over HTTP. */
 const receive = async (format: FormatInput, raw: unknown) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { checkFormat } from '../../../../../src/features/response-formats/formats/format-check.ts'
-import { formatInputSchema } from '../../../../../src/models/schemas/response-format.ts'
+import { checkFormat } from '../../../../src/features/response-formats/formats/format-check.ts'
+import { formatInputSchema } from '../../../../src/models/schemas/response-format.ts'
 import { formatsWithSamples } from './samples/formats-with-samples.ts'
 
 const cases = formatsWithSamples().map((format) => [format.name, format] as const)

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { builtInFormats } from '../../../../../src/features/response-formats/built-in/built-in-formats.ts'
-import { modelOf } from '../../../../support/http-call.ts'
-import { startVendor } from '../../../../support/http-vendor.ts'
-import { createMeteredModels } from '../../../../support/metered-models.ts'
-import { ask, never } from '../../../../support/models.ts'
+import { builtInFormats } from '../../../../src/features/response-formats/built-in/built-in-formats.ts'
+import { modelOf } from '../../../support/http-call.ts'
+import { startVendor } from '../../../support/http-vendor.ts'
+import { createMeteredModels } from '../../../support/metered-models.ts'
+import { ask, never } from '../../../support/models.ts'
 
 /** Replies that end at a text, over HTTP in the shape of each vendor, which goes on after it and never ends by itself. */
 

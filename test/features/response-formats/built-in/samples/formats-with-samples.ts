@@ -1,5 +1,5 @@
-import { builtInFormats } from '../../../../../../src/features/response-formats/built-in/built-in-formats.ts'
-import type { FormatInput } from '../../../../../../src/models/schemas/response-format.ts'
+import { builtInFormats } from '../../../../../src/features/response-formats/built-in/built-in-formats.ts'
+import type { FormatInput } from '../../../../../src/models/schemas/response-format.ts'
 import { anthropicMessagesSamples } from './anthropic-messages.ts'
 import { cohereEmbeddingsSamples } from './cohere-embeddings.ts'
 import { type DeclaredSample, toFormatSamples } from './declared-samples.ts'

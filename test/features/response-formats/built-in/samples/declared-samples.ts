@@ -2,8 +2,8 @@ import type {
   FormatInput,
   FormatSample,
   StreamFormat,
-} from '../../../../../../src/models/schemas/response-format.ts'
-import type { Json } from '../../../../../../src/state/runtime-state.ts'
+} from '../../../../../src/models/schemas/response-format.ts'
+import type { Json } from '../../../../../src/state/runtime-state.ts'
 
 /** An object of a sample response. */
 export type SampleFields = { [name: string]: Json }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { builtInFormats } from '../../../../../src/features/response-formats/built-in/built-in-formats.ts'
-import { modelWords, ownText } from '../../../../../src/state/provenance.ts'
-import { modelOf } from '../../../../support/http-call.ts'
-import { startVendor, type VendorAnswer } from '../../../../support/http-vendor.ts'
-import { createMeteredModels } from '../../../../support/metered-models.ts'
-import { ask, failureOf, never } from '../../../../support/models.ts'
+import { builtInFormats } from '../../../../src/features/response-formats/built-in/built-in-formats.ts'
+import { modelWords, ownText } from '../../../../src/state/provenance.ts'
+import { modelOf } from '../../../support/http-call.ts'
+import { startVendor, type VendorAnswer } from '../../../support/http-vendor.ts'
+import { createMeteredModels } from '../../../support/metered-models.ts'
+import { ask, failureOf, never } from '../../../support/models.ts'
 
 /** How replies end, and the digits of their calls, in the shape of each vendor. */
 
