@@ -51,8 +51,8 @@ export const effectMutants: readonly Mutant[] = [
     file,
     edits: [
       {
-        from: 'if (!(await queryOne(sql, sentStatement,',
-        to: 'if (false && !(await queryOne(sql, sentStatement,',
+        from: 'markSent: () => write(sentStatement)',
+        to: 'markSent: async () => {}',
       },
     ],
     why: 'a send that left no record is sent again',

@@ -54,18 +54,15 @@ export const createPoller = (database: Database, businessId: string, permits: Po
       shareRead(`at ${source.session_id} ${source.run_id ?? ''} ${after}`, async (sql) => {
         // runs before actions: if a run has ended here, the actions that follow include its last
         const reading = readCurrentRuns(sql, source)
-        const [runs, { rows, more }] = await Promise.all([
-          reading,
-          readActionsAfter(sql, source, after, actionPageSize),
-        ])
-        return { runs, rows: rows.map(toPolledRow), more }
+        const [runs, page] = await Promise.all([reading, readPage(sql, source, after)])
+        return { runs, ...page }
       }),
     /** The next actions alone: of a commit that changed no status. */
     readActions: (source: EventScope, after: number) =>
-      shareRead(`actions ${source.session_id} ${source.run_id ?? ''} ${after}`, async (sql) => {
-        const { rows, more } = await readActionsAfter(sql, source, after, actionPageSize)
-        return { runs: null, rows: rows.map(toPolledRow), more }
-      }),
+      shareRead(`actions ${source.session_id} ${source.run_id ?? ''} ${after}`, async (sql) => ({
+        runs: null,
+        ...(await readPage(sql, source, after)),
+      })),
     /** Where a stream of changes begins that was at `after`, and the changes after a position. */
     startChanges: (after: number | null) =>
       shareRead(`start ${after}`, (sql) => startChanges(sql, businessId, after)),
@@ -81,6 +78,11 @@ export const createPoller = (database: Database, businessId: string, permits: Po
 
 /** See `createPoller`. */
 export type Poller = ReturnType<typeof createPoller>
+
+const readPage = async (sql: Sql, source: EventScope, after: number) => {
+  const { rows, more } = await readActionsAfter(sql, source, after, actionPageSize)
+  return { rows: rows.map(toPolledRow), more }
+}
 
 const toPolledRow = (row: EventRow): PolledRow => ({
   ...row,

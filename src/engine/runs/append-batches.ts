@@ -2,7 +2,7 @@ import type { Database } from '../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import { createStatementBatches } from '../../infra/database/statement-batches.ts'
 import { unlessAborted } from '../../state/deadline.ts'
-import { type Append, type AppendKind, toAppendStatement, toBatchStatement } from './append-statements.ts'
+import { type Append, toAppendStatement, toBatchStatement } from './append-statements.ts'
 import { createLeaseLostError, type LeaseGuard } from './leases.ts'
 
 type HeldAppend = Append & { lease: LeaseGuard; bytes: number }
@@ -31,13 +31,7 @@ export const createAppendBatches = (database: Database, leaseMs: number) => {
     const sent = appends.filter((append) => !lost.get(append))
     const [first] = sent
     const statement =
-      first &&
-      (sent.length === 1
-        ? toAppendStatement(first, { waits: false })
-        : toBatchStatement(
-            widestKind(sent),
-            sent.map(({ row }) => row),
-          ))
+      first && (sent.length === 1 ? toAppendStatement(first, { waits: false }) : toBatchStatement(sent))
     const written = statement
       ? (await database.query<{ attempt_id: string }>(...statement, timeout)).rows
       : []
@@ -77,9 +71,6 @@ export const createAppendBatches = (database: Database, leaseMs: number) => {
 
 /** See `createAppendBatches`. */
 export type AppendBatches = ReturnType<typeof createAppendBatches>
-
-const widestKind = (appends: readonly Append[]): AppendKind =>
-  (appends.find(({ kind }) => kind === 'failure') ?? (appends[0] as Append)).kind
 
 const findLoss = (lease: LeaseGuard): Error | null => {
   try {

@@ -160,8 +160,11 @@ export const toAppendStatement = (
   Object.keys(columns[kind]).map((name) => row[name]),
 ]
 
+const widestKind = (appends: readonly Append[]): AppendKind =>
+  (appends.find(({ kind }) => kind === 'failure') ?? (appends[0] as Append)).kind
+
 /** The statement for rows of several runs. */
-export const toBatchStatement = (
-  kind: AppendKind,
-  rows: readonly AppendRow[],
-): [text: string, values: unknown[]] => [statements.many[kind], [JSON.stringify(rows)]]
+export const toBatchStatement = (appends: readonly Append[]): [text: string, values: unknown[]] => {
+  const rows = appends.map(({ row }) => row)
+  return [statements.many[widestKind(appends)], [JSON.stringify(rows)]]
+}

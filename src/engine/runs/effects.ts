@@ -1,4 +1,4 @@
-import { queryOne } from '../../infra/database/database.ts'
+import { hasRow, queryOne } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import { sendEffect } from '../../state/effect-protocol.ts'
 import { EffectRefusedError, MasonError } from '../../state/errors.ts'
@@ -74,12 +74,8 @@ export const performEffect = async (
     throw new EffectRefusedError(effect.error ?? 'the side effect did not take place')
   if (effect.status === 'unknown') throw createUnknownEffectError(effectId, effect)
 
-  const toResult = async (response: string): Promise<EffectResult> => {
-    if (request.storesResponse) {
-      const values = [...toFenceValues(fence), effectId, JSON.stringify(response)]
-      if (!(await queryOne(sql, responseStatement, values))) throw createLeaseLostError()
-    }
-    return { effect_id: effectId, response }
+  const write = async (statement: string, ...values: string[]): Promise<void> => {
+    if (!(await hasRow(sql, statement, [...key, ...values]))) throw createLeaseLostError()
   }
   const stored = {
     key: effectId,
@@ -88,18 +84,17 @@ export const performEffect = async (
     age_ms: effect.age_ms,
   }
   const store = {
-    markSent: async () => {
-      if (!(await queryOne(sql, sentStatement, key))) throw createLeaseLostError()
-    },
+    markSent: () => write(sentStatement),
     markUnknown: () => markOutcome('unknown', error ?? lostWorkerText),
   }
-  const markOutcome = async (status: EffectStatus, text: string): Promise<void> => {
-    const values = [...key, status, cutText(text, maxErrorChars)]
-    if (!(await queryOne(sql, outcomeStatement, values))) throw createLeaseLostError()
-  }
+  const markOutcome = (status: EffectStatus, text: string): Promise<void> =>
+    write(outcomeStatement, status, cutText(text, maxErrorChars))
   try {
     const response = await sendEffect(stored, request, store, checkLease, signal)
-    if (response !== null) return await toResult(response)
+    if (response !== null) {
+      if (request.storesResponse) await write(responseStatement, JSON.stringify(response))
+      return { effect_id: effectId, response }
+    }
   } catch (thrown) {
     // stored before the call can have it: a take-over does not send what was refused
     if (thrown instanceof EffectRefusedError) await markOutcome('refused', thrown.message)

@@ -7,7 +7,7 @@ import { MasonError } from '../../state/errors.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { RunFence } from './claim.ts'
+import { type RunFence, toNamedFence } from './claim.ts'
 
 /** What a lease reports to its run. Each may be called more than once. */
 export type LeaseCallbacks = {
@@ -83,8 +83,7 @@ export const startLeaseRenewal = (options: {
   const patienceMs = leaseMs / 3
   const nowMs = createSleepAwareClock(clock)
   const heldRuns = new Map<string, HeldRun>()
-  const rows = () =>
-    JSON.stringify([...heldRuns.values()].map(({ tenant, run_id, epoch }) => ({ tenant, run_id, epoch })))
+  const rows = () => JSON.stringify([...heldRuns.values()].map(toNamedFence))
 
   const renew = async (): Promise<void> => {
     const sentAt = nowMs()
@@ -163,8 +162,7 @@ export const startLeaseRenewal = (options: {
     nowMs,
     /** Renews a lease that was claimed at `claimedAt` (see `nowMs`) until it is released. */
     hold(claim: RunFence, claimedAt: number, lease: LeaseCallbacks) {
-      const { tenant, run_id, epoch } = claim
-      const heldRun: HeldRun = { tenant, run_id, epoch, renewedAt: claimedAt, ...lease }
+      const heldRun: HeldRun = { ...toNamedFence(claim), renewedAt: claimedAt, ...lease }
       heldRuns.set(toLeaseKey(claim), heldRun)
       return {
         release: () => void heldRuns.delete(toLeaseKey(claim)),

@@ -57,6 +57,7 @@ export const readActionPrompt = async (
   if (sha256 === null && body.usage.total_tokens === 0)
     throw createNoPromptError(`action ${actionId} of "${body.node}" called no model`)
   const claimed = {
+    tenant: business_id,
     run_id,
     session_id,
     business_id,
@@ -66,10 +67,6 @@ export const readActionPrompt = async (
     state: foldActions(found.before),
     next_seq: actionId,
     worked_ms: 0,
-  }
-  const claim = {
-    ...claimed,
-    tenant: business_id,
     epoch: 0,
     stalls: 0,
     waited_ms: null,
@@ -90,7 +87,7 @@ export const readActionPrompt = async (
     call: readAnsweredCall(action)?.index ?? readOpenCall(action),
     at: new Date(created_at.getTime() - (ms ?? 0)),
     // which tools there are is no matter of one business; what they found is
-    services: { ...createServices(services, claim, database), blobs: services.blobs(claim, reader) },
+    services: { ...createServices(services, claimed, database), blobs: services.blobs(claimed, reader) },
   })
   const isSame = rebuilt.sha256 === sha256
   if (!isSame && rebuilt.lost.length > 0)

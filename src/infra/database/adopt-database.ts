@@ -20,13 +20,10 @@ const hashObjects = (objects: readonly SchemaObject[]): Record<string, string> =
   Object.fromEntries(objects.map(({ kind, name, sql }) => [`${kind} ${name}`, sha256(sql).slice(0, 16)]))
 
 /** One hash of the names and checksums of applied migrations. */
-const hashLedger = (rows: readonly AppliedMigration[]): string =>
-  sha256(
-    rows
-      .map(({ name, checksum }) => `${name} ${checksum}\n`)
-      .sort()
-      .join(''),
-  )
+const hashLedger = (rows: readonly AppliedMigration[]): string => {
+  const lines = rows.map(({ name, checksum }) => `${name} ${checksum}\n`)
+  return sha256(lines.sort().join(''))
+}
 
 /**
  * Gives a database that has the migrations of before the baseline (docs/decisions/0240) the rows of the baseline, which makes the same

@@ -56,11 +56,8 @@ export const applyMigrations = async (
   const all = given ?? (await readMigrations())
   const stored = (await target.query('SELECT name, checksum FROM migrations')) as AppliedMigration[]
   // a product has no features that are older than the baseline
-  const rows = await adoptDatabase(
-    target,
-    all.filter(({ own }) => !own),
-    stored,
-  )
+  const builtIn = all.filter(({ own }) => !own)
+  const rows = await adoptDatabase(target, builtIn, stored)
   const applied = new Map(rows.map(({ name, checksum }) => [name, checksum]))
   const done: string[] = []
   if (all.some(({ name }) => !applied.has(name))) await checkVector(target)

@@ -25,11 +25,9 @@ export const createScrubber = () => {
     const end = form.slice(-minSecretLength)
     const forms = byEnd.get(end) ?? []
     if (forms.includes(form)) return
-    // the longest first, because it covers shorter forms that end at the same index
-    byEnd.set(
-      end,
-      [...forms, form].sort((a, b) => b.length - a.length),
-    )
+    // a longer form covers shorter ones that end at the same index
+    const longestFirst = [...forms, form].sort((a, b) => b.length - a.length)
+    byEnd.set(end, longestFirst)
     const start = form.slice(0, minSecretLength)
     const sameStart = byStart.get(start)
     if (sameStart) sameStart.push(form)
