@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { errorDraft, readCallInput } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { isMasonError, type MasonError } from '../../state/errors.ts'
-import type { MediaJob, MediaRequest } from '../../state/ports/media.ts'
+import type { MediaJob, MediaReply, MediaRequest } from '../../state/ports/media.ts'
 import { modelWords } from '../../state/provenance.ts'
 import type { Usage } from '../../state/runtime-state.ts'
 import { findMissingModel, type StoredMedia, storeMedia, toMediaAction } from './media-results.ts'
@@ -62,12 +62,16 @@ export default defineTool({
       parameters,
     }
 
+    const store = async ({ files, usage, model }: MediaReply): Promise<Made> => ({
+      files: await storeMedia(state, context, 'video', files),
+      usage,
+      model,
+    })
     const submit = async (checkLease: () => void, until: AbortSignal): Promise<Submission> => {
       try {
         const sent = await media.submit(request, checkLease, until)
         if ('job' in sent) return sent
-        const { files, usage, model } = sent.reply
-        return { files: await storeMedia(state, context, 'video', files), usage, model }
+        return await store(sent.reply)
       } catch (error) {
         if (!isRefusal(error)) throw error
         return { refusal: error.remedy ? `${error.message}; ${error.remedy}` : error.message }
@@ -93,15 +97,7 @@ export default defineTool({
       async poll(until) {
         const polled = await media.poll(job, request, until)
         if ('againInMs' in polled) return polled
-        const { files, usage, model } = polled.reply
-        return {
-          outcome: {
-            status: 'succeeded',
-            files: await storeMedia(state, context, 'video', files),
-            usage,
-            model,
-          },
-        }
+        return { outcome: { status: 'succeeded', ...(await store(polled.reply)) } }
       },
     })
     if (status !== 'succeeded') return fail(`Error: ${made.error ?? `the job ${job.job_id} has ${status}`}`)

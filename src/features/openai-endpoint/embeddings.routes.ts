@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { respondsWith } from '../../routes/route.ts'
 import { MasonError } from '../../state/errors.ts'
 import {
   answerByGateway,
@@ -66,6 +67,11 @@ const toResponse = ({ result, model, usage }: GatewayResponse, { encoding_format
   usage: { prompt_tokens: usage.prompt_tokens, total_tokens: usage.total_tokens },
 })
 
+const embeddingsSchema = describeOpenAIObject(
+  'embeddings/object',
+  '`model` is the alias of the model that answered.',
+)
+
 /** POST /v1/embeddings: any embedding model of the registry. */
 export default defineEndpointRoutes((app, endpoint) => {
   app.post('/v1/embeddings', {
@@ -73,15 +79,7 @@ export default defineEndpointRoutes((app, endpoint) => {
       id: 'createEmbedding',
       summary: 'Embeds texts by a model of the registry, as in the OpenAI API',
       role: 'submit',
-      responses: {
-        200: {
-          description: 'A list of embeddings',
-          schema: describeOpenAIObject(
-            'embeddings/object',
-            '`model` is the alias of the model that answered.',
-          ),
-        },
-      },
+      ...respondsWith(200, 'A list of embeddings', embeddingsSchema),
       problems: ['not_found'],
     }),
     schema: { querystring: openAIQuery, body: embeddingsRequestSchema },

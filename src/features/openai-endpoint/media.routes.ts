@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
+import { respondsWith } from '../../routes/route.ts'
 import { MasonError } from '../../state/errors.ts'
 import { createPlainTextSchema } from '../../state/resource-schema.ts'
 import {
@@ -121,12 +122,7 @@ export default defineEndpointRoutes((app, endpoint) => {
       summary: 'Makes images by a model of the registry, as in the OpenAI API',
       description: 'Images are base64 or addresses, as the vendor gives them.',
       role: 'submit',
-      responses: {
-        200: {
-          description: 'A list of images',
-          schema: describeOpenAIObject('images/object', countedByVendor),
-        },
-      },
+      ...respondsWith(200, 'A list of images', describeOpenAIObject('images/object', countedByVendor)),
       problems: ['not_found'],
     }),
     schema: { querystring: openAIQuery, body: imagesBody },
@@ -159,9 +155,7 @@ export default defineEndpointRoutes((app, endpoint) => {
       summary: 'Writes down a recording by a model of the registry, as in the OpenAI API',
       role: 'submit',
       form: true,
-      responses: {
-        200: { description: 'The text', schema: describeOpenAIObject('audio/json-object', countedByVendor) },
-      },
+      ...respondsWith(200, 'The text', describeOpenAIObject('audio/json-object', countedByVendor)),
       problems: ['not_found'],
     }),
     schema: { querystring: openAIQuery, body: transcriptionBody },

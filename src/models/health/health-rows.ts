@@ -1,4 +1,4 @@
-import { queryOne } from '../../infra/database/database.ts'
+import { hasRow, queryOne } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { HealthSubject, SubjectRef } from '../ports/call-ports.ts'
 import type { HealthEntry, SeenFailure } from './health-rules.ts'
@@ -77,7 +77,7 @@ export const writeEntry = async (
   { state, failures, forAll, dueAtMs, seen }: HealthEntry,
   { error, at, nowMs }: { error: LastError; at: RowVersion; nowMs: number },
 ): Promise<boolean> => {
-  const written = await queryOne(
+  return hasRow(
     sql,
     `INSERT INTO model_health AS h (subject, subject_id, state, failures, for_all, seen, until, last_error)
      VALUES ($1, $2, $3, $4, $5, $6::json, clock_timestamp() + $7 * interval '1 ms', $8::json)
@@ -99,7 +99,6 @@ export const writeEntry = async (
       at.version ?? null,
     ],
   )
-  return written !== null
 }
 
 /**

@@ -182,15 +182,13 @@ const createRoutes = (context: ResourceStoreContext) =>
     fields: ['role', 'category', 'models', 'strategy'],
     json: ['models'],
     scopedBy: ['role', 'category'],
-    findErrors: async (sql, { category, models }) => [
-      ...(await findCategoryErrors(sql, category == null ? [] : [category], () => '/category')),
-      ...(await findAliasErrors(
-        sql,
-        models.map(({ model }) => model),
-        (index) => `/models/${index}/model`,
-        true,
-      )),
-    ],
+    findErrors: async (sql, { category, models }) => {
+      const aliases = models.map(({ model }) => model)
+      return [
+        ...(await findCategoryErrors(sql, category == null ? [] : [category], () => '/category')),
+        ...(await findAliasErrors(sql, aliases, (index) => `/models/${index}/model`, true)),
+      ]
+    },
   })
 
 /** What the operations of admins need. */

@@ -1,3 +1,4 @@
+import { queryOne } from '../../infra/database/database.ts'
 import type { SealedText } from '../../infra/secrets/envelope.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { Scenario, ScenarioView } from '../../state/scenario.ts'
@@ -105,13 +106,9 @@ export const toSealed = ({ master_key, wrapped_key, sealed }: SealedColumns): Se
 export const registryLock = 'mason.registry'
 
 /** Reads all rows in one statement. */
-export const readRegistryRows = async (sql: Sql): Promise<RegistryRows> => {
-  const { rows } = await sql.query<RegistryRows>(statement)
-  return rows[0] as RegistryRows
-}
+export const readRegistryRows = async (sql: Sql): Promise<RegistryRows> =>
+  (await queryOne<RegistryRows>(sql, statement, [])) as RegistryRows
 
 /** The version that every change of the registry increments. */
-export const readRegistryVersion = async (sql: Sql): Promise<number> => {
-  const { rows } = await sql.query<{ version: number }>('SELECT version FROM registry_version')
-  return Number(rows[0]?.version)
-}
+export const readRegistryVersion = async (sql: Sql): Promise<number> =>
+  Number((await queryOne<{ version: number }>(sql, 'SELECT version FROM registry_version', []))?.version)

@@ -129,19 +129,12 @@ export const createModelChooser = (
       const models = order.members.filter(
         ({ entry }) => entry && findModelSkipReason(entry, order.category, needsVision) === null,
       ).length
-      const stateOf = (subject: HealthSubject, id: string) =>
-        source?.excuses?.(subject, id) ? null : health.stateOf(subject, id, source)
+      const seen: HealthLookup = {
+        stateOf: (subject, id) =>
+          source?.excuses?.(subject, id) ? null : health.stateOf(subject, id, source),
+      }
       return {
-        candidates: generateCandidates(
-          order,
-          current,
-          caller,
-          { stateOf },
-          load,
-          needsVision,
-          passedOver,
-          models,
-        ),
+        candidates: generateCandidates(order, current, caller, seen, load, needsVision, passedOver, models),
         passedOver,
         models,
       }
@@ -195,14 +188,10 @@ function* generateCandidates(
       ? findModelSkipReason(model, order.category, needsVision)
       : { reason: 'there is no model of this name' }
     if (skip) passedOver.push({ model: name, key_label: null, ...skip })
-    else if (model)
-      yield* generateModelCandidates(
-        model,
-        plan.poolsFor(model.vendor.id, caller),
-        health,
-        passedOver,
-        models === 1,
-      )
+    else if (model) {
+      const pools = plan.poolsFor(model.vendor.id, caller)
+      yield* generateModelCandidates(model, pools, health, passedOver, models === 1)
+    }
   }
 }
 

@@ -26,13 +26,8 @@ export type VendorKeyPools = {
  */
 export const createKeyPools = (keys: readonly KeyEntry[], turn: string | null): VendorKeyPools => {
   const sharedKeys = keys.filter(({ grants }) => grants.length === 0)
-  const shared: KeyPool = {
-    keys: sharedKeys,
-    next: Math.max(
-      0,
-      sharedKeys.findIndex(({ id }) => id === turn),
-    ),
-  }
+  const next = sharedKeys.findIndex(({ id }) => id === turn)
+  const shared: KeyPool = { keys: sharedKeys, next: Math.max(0, next) }
   const ofOthers = keys.length - sharedKeys.length
   // without grants all callers have the same keys
   const everyone: CallerKeyPools | null = ofOthers === 0 ? { pools: [shared], grantedToOthers: 0 } : null

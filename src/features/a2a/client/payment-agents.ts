@@ -34,6 +34,7 @@ export const createPaymentAgents: OpenPaymentAgents = ({ egress, unseal }, sql) 
     const headers = JSON.parse(text) as Record<string, string>
     return { row, headers, egress, redact: createRedactor(Object.values(headers)), pushUrl: null }
   }
+  const open = (businessId: string, name: string) => Promise.all([load(), openTarget(businessId, name)])
   return {
     async find(businessId, name) {
       const row = await rows.find(businessId, name)
@@ -42,17 +43,11 @@ export const createPaymentAgents: OpenPaymentAgents = ({ egress, unseal }, sql) 
       return { roles: row.roles, issuer: row.issuer ?? origin, origin }
     },
     async send(businessId, message, key, beforeSend, signal) {
-      const [{ sendMessage, isPlainRefusal }, target] = await Promise.all([
-        load(),
-        openTarget(businessId, message.agent),
-      ])
+      const [{ sendMessage, isPlainRefusal }, target] = await open(businessId, message.agent)
       return sendMessage(target, message, toMessageId(key), beforeSend, signal, isPlainRefusal)
     },
     async lookup(businessId, message, key, signal) {
-      const [{ findMessage, isProtocolError }, target] = await Promise.all([
-        load(),
-        openTarget(businessId, message.agent),
-      ])
+      const [{ findMessage, isProtocolError }, target] = await open(businessId, message.agent)
       return findMessage(target, message, toMessageId(key), signal).catch((error: unknown) => {
         if (!isProtocolError(error)) throw error
         throw new MasonError('effect_unknown', `${message.agent} cannot say what became of a message`, {
@@ -61,10 +56,7 @@ export const createPaymentAgents: OpenPaymentAgents = ({ egress, unseal }, sql) 
       })
     },
     async readTask(businessId, agent, taskId, signal) {
-      const [{ readTask, isProtocolError }, target] = await Promise.all([
-        load(),
-        openTarget(businessId, agent),
-      ])
+      const [{ readTask, isProtocolError }, target] = await open(businessId, agent)
       return readTask(target, taskId, signal).catch((error: unknown) => {
         if (!isProtocolError(error)) throw error
         throw new MasonError('effect_unknown', `${agent} no longer knows the task`, { cause: error })
