@@ -146,10 +146,8 @@ const renderRecalled = (
     return shared >= minOverlap ? [{ ...piece, rank: raiseRank(piece.rank, shared) }] : []
   })
   const recalled = takeBest(asked, room - headingTokens, ({ tokens }) => tokens)
-  return joinTexts(
-    [...recalled].map((piece) => renderHistoryEntry(piece, fence)),
-    '\n',
-  )
+  const texts = [...recalled].map((piece) => renderHistoryEntry(piece, fence))
+  return joinTexts(texts, '\n')
 }
 
 const headingTokens = 10

@@ -51,9 +51,7 @@ const readRound = (actions: readonly ReadonlyAction[], start: number): PlanRound
     else if (action.node === 'reflection') reflections.push(action)
   }
   const calls = readPlannedCalls(plan).map((call) => ({ call, answer: answers.get(call.index) }))
-  const stoppedBy = findStop(
-    plan,
-    calls.map(({ answer }) => answer),
-  )
+  const inOrder = calls.map(({ answer }) => answer)
+  const stoppedBy = findStop(plan, inOrder)
   return { plan, start, end, calls, stoppedBy, reflections }
 }

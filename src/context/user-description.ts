@@ -57,14 +57,10 @@ const joinNonEmpty = (between: string, parts: readonly string[]): string =>
 type ContextValue = UserContext[string]
 
 /** One line for people, without its full stop: lists with commas, records as `key: value`. */
-const toText = (value: ContextValue | undefined): string =>
-  cutText(
-    flattenValue(value)
-      .replaceAll(/\s+/g, ' ')
-      .trim()
-      .replace(/[.。]$/u, ''),
-    maxValue,
-  )
+const toText = (value: ContextValue | undefined): string => {
+  const line = flattenValue(value).replaceAll(/\s+/g, ' ').trim()
+  return cutText(line.replace(/[.。]$/u, ''), maxValue)
+}
 
 const flattenValue = (value: ContextValue | undefined): string => {
   if (value === undefined || value === null) return ''

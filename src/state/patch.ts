@@ -53,6 +53,7 @@ export const applyPatch = (state: RuntimeState, turn: number, patch: Patch): Run
   const at = turn - 1
   const { prompts, task_goals, todos, memory, origin_files, preprocessed_files: files, chat_history } = patch
   const known = state.preprocessed_files
+  const ofTurn = todos && merge(state.todos[at] ?? [], todos, ({ id }) => id)
   return {
     ...state,
     user_context: patch.user_context ?? state.user_context,
@@ -61,12 +62,7 @@ export const applyPatch = (state: RuntimeState, turn: number, patch: Patch): Run
     scenario: patch.scenario ?? state.scenario,
     ...(prompts !== undefined && { prompts: state.prompts.with(at, prompts) }),
     ...(task_goals !== undefined && { task_goals: state.task_goals.with(at, task_goals) }),
-    ...(todos && {
-      todos: state.todos.with(
-        at,
-        merge(state.todos[at] ?? [], todos, ({ id }) => id),
-      ),
-    }),
+    ...(ofTurn && { todos: state.todos.with(at, ofTurn) }),
     ...(memory && { memory: [...state.memory, ...memory] }),
     ...(chat_history && { chat_history: [...state.chat_history, ...chat_history] }),
     ...(origin_files && { origin_files: merge(state.origin_files, origin_files, ({ name }) => name) }),

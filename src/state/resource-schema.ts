@@ -155,14 +155,9 @@ export const toChangeSchema = <Shape extends z.ZodRawShape, Merged extends keyof
 ) =>
   z.strictObject(
     Object.fromEntries(
-      Object.entries(schema.shape).map(([name, field]) => [
-        name,
-        z.optional(
-          toChangeField(
-            field,
-            merged.some((one) => one === name),
-          ),
-        ),
-      ]),
+      Object.entries(schema.shape).map(([name, field]) => {
+        const isMerged = merged.some((one) => one === name)
+        return [name, z.optional(toChangeField(field, isMerged))]
+      }),
     ) as ChangeShape<Shape, Merged>,
   )

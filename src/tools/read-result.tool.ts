@@ -5,6 +5,7 @@ import { defineTool } from '../graph/definitions.ts'
 import { readAnsweredCall } from '../state/calls.ts'
 import type { LinePage } from '../state/ports/files.ts'
 import { readActionLabel } from '../state/provenance.ts'
+import { wholeSearch } from './files/file-lines.ts'
 
 /** Characters of one part: small enough to be whole in a prompt. */
 const partChars = 12_000
@@ -39,15 +40,7 @@ export default defineTool({
     if (pattern !== undefined) {
       const read = await context.files.readLines(
         text,
-        {
-          first: 1,
-          last: Number.MAX_SAFE_INTEGER,
-          pattern,
-          mode: 'search',
-          maxLines: maxMatches,
-          maxBytes: Number.MAX_SAFE_INTEGER,
-          maxLineChars: maxLine,
-        },
+        { ...wholeSearch, pattern, maxLines: maxMatches, maxLineChars: maxLine },
         signal,
       )
       if (!read.ok) return fail(`${read.reason}.`)

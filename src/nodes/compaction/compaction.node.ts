@@ -105,15 +105,6 @@ const compactionParts = (
   const summary = fence(previous?.text ?? '', derivedLabel)
   const rendered = entries.map((entry) => ({ rank: entry.rank, text: renderHistoryEntry(entry, fence) }))
   const best = takeBest(rendered, budget - estimateTokens(summary), ({ text }) => estimateTokens(text) + 1)
-  return [
-    part(titles.summary, summary, 'agent'),
-    part(
-      titles.found,
-      joinTexts(
-        [...best].map(({ text }) => text),
-        '\n',
-      ),
-      'agent',
-    ),
-  ]
+  const found = [...best].map(({ text }) => text)
+  return [part(titles.summary, summary, 'agent'), part(titles.found, joinTexts(found, '\n'), 'agent')]
 }

@@ -203,29 +203,17 @@ const findWriter = (
 
 /** The plan of the turn while the model is still changing it. */
 const createPlan = (before: readonly Todo[], evidence: FindEvidence) => {
-  let todos = before
-  let closed: readonly TodoClosing[] = []
-  let calls: readonly Record<string, Json>[] = []
-  let proposal: PlannerProposal = {}
-  return {
-    get todos(): readonly Todo[] {
-      return todos
-    },
+  const plan = {
+    todos: before,
     /** What the replies named as completed or failed. */
-    get closed(): readonly TodoClosing[] {
-      return closed
-    },
+    closed: [] as readonly TodoClosing[],
     /** The arguments of the calls that changed it. */
-    get calls(): readonly Record<string, Json>[] {
-      return calls
-    },
+    calls: [] as readonly Record<string, Json>[],
     /** What the replies proposed of the turn; the last word on a field counts. */
-    get proposal(): PlannerProposal {
-      return proposal
-    },
+    proposal: {} as PlannerProposal,
     /** Applies the plan's changes in a reply; an invalid one is an error, and then none of it counts. */
     apply(read: Interpretation): Interpretation {
-      let next = todos
+      let next = plan.todos
       const { output } = read
       const ended = output ? [{ call: output.call, wanted: output.todos }] : []
       const changes: { call: ToolCallRequest; wanted: TodoChange[] }[] = [...read.todos, ...ended]
@@ -235,14 +223,14 @@ const createPlan = (before: readonly Todo[], evidence: FindEvidence) => {
         else read.errors.push({ call, error: planned.error })
       }
       if (read.errors.length > 0) return read
-      todos = next
-      calls = calls.concat(read.todos.map(({ args }) => args))
-      proposal = { ...proposal, ...read.proposal }
-      closed = closed.concat(changes.flatMap(({ wanted }) => wanted.flatMap(toClosing)))
+      plan.todos = next
+      plan.calls = plan.calls.concat(read.todos.map(({ args }) => args))
+      plan.proposal = { ...plan.proposal, ...read.proposal }
+      plan.closed = plan.closed.concat(changes.flatMap(({ wanted }) => wanted.flatMap(toClosing)))
       return read
     },
     get isOpen(): boolean {
-      return todos.some(isOpenTodo)
+      return plan.todos.some(isOpenTodo)
     },
     /** Only the todos that changed. */
     patch(now: readonly Todo[]): { todos?: Todo[] } {
@@ -250,6 +238,7 @@ const createPlan = (before: readonly Todo[], evidence: FindEvidence) => {
       return changed.length > 0 ? { todos: changed } : {}
     },
   }
+  return plan
 }
 
 const toResultExtras = ({

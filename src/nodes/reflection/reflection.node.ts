@@ -53,6 +53,8 @@ export default defineNode({
   async run(state, { checkpoint, models, request, scenario, graph, clock, workedMs, log }, signal) {
     const { calls, earlier } = listCalls(state)
     const isWritten = listRounds(turnActions(state)).at(-1)?.plan.result.dialect === 'xml'
+    const model = request.models?.reflection
+    const window = models.window?.('reflection', model)
     const byRules = isWritten || scenario?.rules.includes('reflection') === true
     const asked =
       !byRules && needsModel(calls, graph)
@@ -61,14 +63,9 @@ export default defineNode({
             {
               role: 'reflection',
               instructions,
-              parts: partsOf(
-                state,
-                calls,
-                earlier,
-                computePromptBudget('reflection', models.window?.('reflection', request.models?.reflection)),
-              ),
+              parts: partsOf(state, calls, earlier, computePromptBudget('reflection', window)),
               schema: reflectionReply,
-              model: request.models?.reflection,
+              model,
             },
             signal,
             log,
@@ -146,14 +143,11 @@ const partsOf = (
   const said = state.chat_history.filter(({ turn }) => turn < currentTurn(state))
   const lines = takeLatest(earlier, Math.min(budget * earlierShare, spare / 2), toLine)
   const talk = takeLatest(said, Math.min(budget * talkShare, spare / 2), (one) => toMessageLine(one, fence))
+  const found = fence(lines.latest.join('\n'), derivedLabel)
   return [
     part(titles.conversation, joinTexts([talk.omitted, ...talk.latest], '\n'), 'agent'),
     ...asked,
-    part(
-      titles.earlierResults,
-      joinTexts([lines.omitted, fence(lines.latest.join('\n'), derivedLabel)], '\n'),
-      'tool',
-    ),
+    part(titles.earlierResults, joinTexts([lines.omitted, found], '\n'), 'tool'),
     ...judged,
   ]
 }

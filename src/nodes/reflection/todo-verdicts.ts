@@ -87,10 +87,8 @@ const updateTodo = (
     tool_used: calls.at(-1)?.call.tool ?? '',
     error: verdict?.reason || 'the task failed',
   }
-  const failed = failTodo(
-    errors.slice(0, -1).reduce((one, error) => addTodoError(one, error), todo),
-    errors.at(-1) ?? said,
-  )
+  const before = errors.slice(0, -1).reduce((one, error) => addTodoError(one, error), todo)
+  const failed = failTodo(before, errors.at(-1) ?? said)
   // a tool that always gives the same for the same call gains nothing by waiting
   return failed.status === 'pending' && calls.every(({ call }) => isPure(call))
     ? { ...failed, retry_after: null }

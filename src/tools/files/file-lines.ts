@@ -15,6 +15,14 @@ export type FileLines =
   | { ok: true; name: string; page: LinePage; locate(line: number): string }
   | { ok: false; error: string }
 
+/** What a search through all lines asks for, apart from its pattern and what it shows. */
+export const wholeSearch = {
+  first: 1,
+  last: Number.MAX_SAFE_INTEGER,
+  maxBytes: Number.MAX_SAFE_INTEGER,
+  mode: 'search',
+} as const
+
 type FilesState = Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>
 
 const maxNamed = 100

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { errorDraft, readCallInput, resultDraft } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { turnPrompt } from '../../state/turn.ts'
-import { readFileLines } from './file-lines.ts'
+import { readFileLines, wholeSearch } from './file-lines.ts'
 
 const maxMatches = 200
 const maxLineLength = 500
@@ -33,15 +33,7 @@ export default defineTool({
       state,
       context.files,
       file_path,
-      {
-        first: 1,
-        last: Number.MAX_SAFE_INTEGER,
-        pattern,
-        mode: 'search',
-        maxLines: maxRanked,
-        maxBytes: Number.MAX_SAFE_INTEGER,
-        maxLineChars: maxLineLength,
-      },
+      { ...wholeSearch, pattern, maxLines: maxRanked, maxLineChars: maxLineLength },
       signal,
     )
     if (!opened.ok) return fail(opened.error)

@@ -10,7 +10,7 @@ import type { Log } from '../../state/ports/log.ts'
 import { toProposalLine, toProposedFields } from '../../state/proposals.ts'
 import { dataRule, joinTexts, operatorWords, ownText, type PromptText } from '../../state/provenance.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
-import { type OutputField, outputTypeSchema, type RuntimeState } from '../../state/runtime-state.ts'
+import { outputTypeSchema, type RuntimeState } from '../../state/runtime-state.ts'
 import { listChoosable, type Scenario, type Scenarios } from '../../state/scenario.ts'
 import { cutText } from '../../state/text/cut-text.ts'
 import { noUsage } from '../../state/token-usage.ts'
@@ -90,13 +90,6 @@ const chooseScenario = ({ scenario }: Analysis, scenarios: Scenarios): string =>
   return row?.name ?? toProposalLine(wanted)
 }
 
-/** The proposed output style on one line; empty where there is none. */
-const readStyle = ({ output_style }: Analysis): string => toProposalLine(output_style ?? '')
-
-/** The fields a model proposes. */
-const readStructure = ({ output_structure }: Analysis): OutputField[] =>
-  toProposedFields(output_structure ?? [])
-
 /** A prompt of at most this many characters that comes without files needs no analysis. */
 const shortPrompt = 400
 
@@ -153,8 +146,8 @@ export default defineTool({
     const row = scenarios.list().find(({ name }) => name === scenario)
     const isPlain = (request.output?.tool ?? row?.output_tool) === 'answer'
     const isGiven = readOpening(state, 'given').includes('output_structure')
-    const structure = isPlain || isGiven ? [] : readStructure(value)
-    const style = state.output_style === '' ? readStyle(value) : ''
+    const structure = isPlain || isGiven ? [] : toProposedFields(value.output_structure ?? [])
+    const style = state.output_style === '' ? toProposalLine(value.output_style ?? '') : ''
     const start = chooseStart(value, starts, request, state.output_structure.length + structure.length > 0)
     return checkpoint(
       {

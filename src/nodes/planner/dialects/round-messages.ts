@@ -81,18 +81,10 @@ const readClosing = ({ plan }: PlanRound): Pick<RoundMessages, 'closing'> => {
   return { closing: { message: { role: 'user', content }, tokens: estimateTokens(content) + aroundTokens } }
 }
 
-const joinMessages = (messages: readonly ModelMessage[]): ModelMessage[] =>
-  messages.length === 0
-    ? []
-    : [
-        {
-          role: 'user',
-          content: joinTexts(
-            messages.map(({ content }) => content),
-            '\n',
-          ),
-        },
-      ]
+const joinMessages = (messages: readonly ModelMessage[]): ModelMessage[] => {
+  const texts = messages.map(({ content }) => content)
+  return texts.length === 0 ? [] : [{ role: 'user', content: joinTexts(texts, '\n') }]
+}
 
 /** Once a prompt is full, so much of its room stays taken: the next steps then fit without a change of what came before. */
 const retainedShare = 0.7

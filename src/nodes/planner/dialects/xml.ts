@@ -90,16 +90,8 @@ const renderRound = (
   const own = readWrittenPlan(plan.result) ?? written?.get(plan)
   // what another vendor's model thought stays with it
   const said = plan.preparation.trim() === '' ? [] : [{ kind: 'think' as const, text: plan.preparation }]
-  const wrote =
-    own?.wrote ??
-    writeDialogue([
-      ...said,
-      renderCalls(
-        round.plan,
-        round.calls.map(({ call }) => call),
-        serverOf,
-      ),
-    ])
+  const calls = round.calls.map(({ call }) => call)
+  const wrote = own?.wrote ?? writeDialogue([...said, renderCalls(plan, calls, serverOf)])
   const before = (own?.exchange ?? []).flatMap(toExchangeMessages)
   const decision = toMessage('assistant', wrote)
   const results = renderPutBack(round, largeTexts).map((part) => toResult(round, part, canOpen))
