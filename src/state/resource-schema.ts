@@ -98,12 +98,12 @@ const resolveUnions = (issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] 
     return resolveUnions(member.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })))
   })
 
-/** The errors of these issues, each with a JSON pointer to its field; `describe` says what is wrong with one. */
+/** The errors of the first of these issues, each with a JSON pointer to its field; `describe` says what is wrong with one. */
 export const mapIssues = (
   issues: readonly z.core.$ZodIssue[],
   describe: (issue: z.core.$ZodIssue) => string,
 ): FieldError[] =>
-  resolveUnions(issues).flatMap((issue) =>
+  resolveUnions(issues.slice(0, maxFieldErrors)).flatMap((issue) =>
     issue.code === 'unrecognized_keys'
       ? issue.keys.map((key) => ({ pointer: toPointer([...issue.path, key]), detail: 'unknown field' }))
       : [{ pointer: toPointer(issue.path), detail: describe(issue) }],

@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { toFieldErrors } from '../../src/state/resource-schema.ts'
+import { mapIssues, maxFieldErrors, toFieldErrors } from '../../src/state/resource-schema.ts'
 
 test('a value of another type has one error, and none about its length', () => {
   const schema = z.object({
@@ -15,4 +15,11 @@ test('a value of another type has one error, and none about its length', () => {
     { pointer: '/tags/0', detail: expect.stringContaining('expected string') },
     { pointer: '/tags/1', detail: expect.stringContaining('expected string') },
   ])
+})
+
+test('of very many errors, only those that are shown are described', () => {
+  const { error } = z.array(z.string()).safeParse(Array(3 * maxFieldErrors).fill(null))
+  const describe = vi.fn(() => 'wrong')
+  expect(mapIssues(error?.issues ?? [], describe)).toHaveLength(maxFieldErrors)
+  expect(describe).toHaveBeenCalledTimes(maxFieldErrors)
 })

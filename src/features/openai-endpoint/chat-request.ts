@@ -193,7 +193,11 @@ export const chatRequestSchema = z
       .max(0, 'use `tools` in place of `functions`')
       .describe('Must be empty')
       .nullish(),
-    modalities: z.array(z.literal('text', 'only text is supported')).describe('What replies hold').nullish(),
+    modalities: z
+      .array(z.literal('text', 'only text is supported'))
+      .max(8)
+      .describe('What replies hold')
+      .nullish(),
     stream: z.boolean().describe('Whether the reply comes as server-sent events').nullish(),
     stream_options: z
       .object({ include_usage: z.boolean().describe('Whether the last chunk has the usage').nullish() })

@@ -84,12 +84,13 @@ export const refuseFields = (body: unknown): object => {
 }
 
 /** An `invalid_request` with at least one error; of very many only the first thousand. */
-const invalidRequest = (errors: FieldError[]): MasonError =>
-  errors.length === 1
-    ? createFieldsError(...errors)
-    : new MasonError('invalid_request', `the request has ${errors.length} errors`, {
-        detail: { errors: errors.slice(0, maxFieldErrors) },
-      })
+const invalidRequest = (errors: FieldError[]): MasonError => {
+  if (errors.length === 1) return createFieldsError(...errors)
+  const count = errors.length < maxFieldErrors ? errors.length : `at least ${maxFieldErrors}`
+  return new MasonError('invalid_request', `the request has ${count} errors`, {
+    detail: { errors: errors.slice(0, maxFieldErrors) },
+  })
+}
 
 const toErrors = (issues: readonly Issue[], prefix: string): FieldError[] =>
   mapIssues(issues, ({ path, input, message }) => {
