@@ -34,6 +34,25 @@ describe('a run of the graph', () => {
     checkInvariants(state)
   })
 
+  test('tells each call of a model how much time the run has left', async () => {
+    const graph = await graphWith([callTool('look', () => 'seen')])
+    const memory = memoryRun({ prompt: 'look', limits: { timeout_ms: 5000 } })
+    memory.workedMs = 2000
+    const models = planners(calls('look'), { text: 'Seen.' })
+    let nowMs = 0
+    const call: typeof models.call = (request, signal) => {
+      nowMs += 1000
+      return models.call(request, signal)
+    }
+    const clock = {
+      now: () => new Date(0),
+      monotonicMs: () => nowMs,
+      sleep: () => new Promise<void>(() => {}),
+    }
+    await workOn(graph, memory, { models: { ...models, call }, clock })
+    expect(models.requests.map(({ timeLeftMs }) => timeLeftMs)).toEqual([3000, 2000])
+  })
+
   /** Works on a run with a worker that dies after each of these numbers of actions, then with one that lives. */
   const withDeaths = async (deaths: readonly number[], impure: boolean) => {
     const done: string[] = []

@@ -39,6 +39,13 @@ describe('waiting between attempts', () => {
     expect(gaps()[0]).toBeGreaterThanOrEqual(118)
   })
 
+  it('does not begin when the run has no time left', async () => {
+    server.script({ planner: [{ failure: { status: 503 } }] })
+    const { models } = openTestModels({ baseUrl: server.baseUrl })
+    const { code } = await failureOf(models.call({ ...ask(), timeLeftMs: 0 }, never()))
+    expect([code, server.requests().length]).toEqual(['model_unavailable', 1])
+  })
+
   it('grows, with full jitter, up to a limit', async () => {
     const retry = { attempts: 4, baseMs: 40, maxMs: 60 }
     await failWith({ status: 503 }, { retry, random: () => 1 })
