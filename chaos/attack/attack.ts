@@ -92,7 +92,7 @@ export const attack = async (
   const failures = [...warm.failures, ...calm.failures]
   const figures: Figures = {}
   const underWay = new Set<string>()
-  const watch = watchProcesses(members, () => [...underWay].slice(0, 12).join(' | ').slice(0, 600))
+  const watch = watchProcesses(members, () => [...underWay].slice(-12).join(' | ').slice(0, 600))
   const runs: RunDelivery = {
     call,
     controlUrl: outside.controlUrl,
