@@ -96,11 +96,8 @@ export const exchangeAnswer = async (
   try {
     // its usage comes last: what was counted by then is not of the whole
     if (cut && !draft.finished()) return { ok: true, result: { ...draft.end(), usage: null } }
-    const failure = cut
-      ? undefined
-      : error?.interrupted && draft.finished()
-        ? undefined
-        : (error ?? draft.findEndError(ended))
+    const isWhole = cut || (error?.interrupted && draft.finished())
+    const failure = isWhole ? undefined : (error ?? draft.findEndError(ended))
     if (failure !== undefined) return { ok: false, error: failure, usage: draft.usage() }
     const result = draft.end()
     if (result.images.length > maxImages) {

@@ -1,8 +1,9 @@
-import { createParser } from 'eventsource-parser'
-import { isJsonText } from '../../infra/lib/json-text.ts'
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import { isJsonText, parseJsonOrText } from '../../infra/lib/json-text.ts'
 import type { ExchangeControl } from './exchange-control.ts'
 import { maxBlockingLength } from './json-parser.ts'
 import { createBadReplyError } from './provider-errors.ts'
+import { findReportedError, readErrorValue } from './upstream-error.ts'
 
 /** A chunk of an answer: one event of a stream, or the one body. */
 export type ResponseChunk = { kind: 'event' | 'whole'; text: string }
@@ -23,21 +24,33 @@ export type ResponseSplitOptions = {
 const isWholeLine = (text: string): boolean =>
   text.length > maxBlockingLength ? text.endsWith(text.startsWith('{') ? '}' : ']') : isJsonText(text)
 
+/** The texts in an event; an empty one keeps the connection alive. What is named an error is one, and Spring doubles `data:`. */
+const listTexts = ({ event = '', data }: EventSourceMessage): string[] => {
+  if (/^(ping|heartbeat|keep-?alive)$/i.test(event)) return ['']
+  const text = data.replace(/^data:\s*/, '')
+  if (/^(error|exception)$/i.test(event)) {
+    const value = parseJsonOrText(text)
+    return [findReportedError(value) ? text : JSON.stringify({ error: readErrorValue(value) ?? event })]
+  }
+  const [first = '', ...rest] = text.split('\n')
+  // some servers send no empty line between events
+  return rest.length > 0 && first.startsWith('{') && isWholeLine(first) ? [first, ...rest] : [text]
+}
+
 const splitEvents = ({ exchange, maxEvent }: ResponseSplitOptions): ResponseSplitter => {
-  let ready: string[] = []
+  const ready: string[] = []
   const parser = createParser({
-    onEvent: ({ data }) => void ready.push(data),
-    onError: ({ type }) => {
+    onEvent: (event) => void ready.push(...listTexts(event)),
+    onError: ({ type, field, value = '', line = '' }) => {
+      // llama.cpp sends `error: {…}`, others JSON alone
+      if (field === 'error') ready.push(...listTexts({ event: field, data: value }))
+      else if (line.startsWith('{') && isWholeLine(line)) ready.push(line)
       if (type !== 'max-buffer-size-exceeded') return
       throw exchange.fail(createBadReplyError(`sent an event of more than ${maxEvent} characters`, false))
     },
     maxBufferSize: maxEvent,
   })
-  const take = (): string[] => {
-    const events = ready
-    ready = []
-    return events
-  }
+  const take = (): string[] => ready.splice(0)
   return {
     feed: (text) => {
       parser.feed(text)

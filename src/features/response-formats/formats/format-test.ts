@@ -19,7 +19,7 @@ const splitFrames = (text: string, format: StreamFormat['format']): string[] => 
 /** The events in the text of a stream, up to the one that ends it. Throws UnreadableResponseError when one is not JSON. */
 export const parseEvents = (text: string, { format, done }: Omit<StreamFormat, 'paths'>): unknown[] => {
   const frames = splitFrames(text, format)
-  const end = done === undefined ? -1 : frames.findIndex((frame) => frame.trim() === done)
+  const end = frames.findIndex((frame) => [done, '[DONE]'].includes(frame.trim()))
   return (end === -1 ? frames : frames.slice(0, end)).map((frame, at) => {
     try {
       return JSON.parse(frame) as unknown

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../../infra/lib/json-text.ts'
-import type { ToolCallChunk } from '../../../models/chat/reply-chunks.ts'
+import { readIndex, type ToolCallChunk } from '../../../models/chat/reply-chunks.ts'
 import type { CanonicalResult, Media } from '../../../models/ports/model-ports.ts'
 import { UnreadableResponseError } from '../../../models/ports/unreadable-response.ts'
 
@@ -46,8 +46,6 @@ export const readWord = (value: unknown): string | null => {
   return Number.isFinite(value) ? String(value) : null
 }
 
-const isIndex = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 0
-
 /** A list of `{id?, index?, name?, arguments, whole?, skip?}`, or one of them. */
 export const readCallChunks = (value: unknown): (ToolCallChunk & { skip: boolean })[] =>
   toList(value)
@@ -58,7 +56,7 @@ export const readCallChunks = (value: unknown): (ToolCallChunk & { skip: boolean
       const { index, id, name } = call
       const text = call.arguments ?? ''
       return {
-        index: isIndex(index) ? index : null,
+        index: readIndex(index),
         id: readWord(id) ?? '',
         name: typeof name === 'string' ? name : '',
         arguments: typeof text === 'string' ? text : JSON.stringify(text),
@@ -120,9 +118,9 @@ export const readVectors = (value: unknown): (readonly number[])[] => {
 /** A list of `{index, score}` (or `relevance_score`), in the vendor's order. */
 export const readRanking = (value: unknown): CanonicalResult['ranking'] =>
   toList(value).map((entry, at) => {
-    const { index, score, relevance_score } = isJsonObject(entry) ? entry : {}
-    const number = score ?? relevance_score
-    if (isIndex(index) && typeof number === 'number' && Number.isFinite(number))
+    const { index: at0, score, relevance_score } = isJsonObject(entry) ? entry : {}
+    const [index, number] = [readIndex(at0), score ?? relevance_score]
+    if (index !== null && typeof number === 'number' && Number.isFinite(number))
       return { index, score: number }
     throw new UnreadableResponseError('ranking', `ranking gives an entry without index and score at ${at}`)
   })
