@@ -44,7 +44,9 @@ const readCounts = (value: unknown): TokenCounts => {
   if (!isJsonObject(value)) return noTokenCounts
   const { prompt_tokens_details: ofPrompt, completion_tokens_details: ofCompletion } = value
   const counts: Record<string, unknown> = {
-    ...{ prompt_tokens: value.input_tokens, completion_tokens: value.output_tokens, ...value },
+    prompt_tokens: value.input_tokens,
+    completion_tokens: value.output_tokens,
+    ...value,
     // the other names are DeepSeek's and Moonshot's
     cached_tokens:
       (isJsonObject(ofPrompt) ? ofPrompt.cached_tokens : null) ??
