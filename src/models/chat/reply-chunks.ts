@@ -100,6 +100,12 @@ export const readIndex = (value: unknown): number | null => {
   return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? index : null
 }
 
+/** Arguments as text; `[]` is how PHP writes an object without members. */
+export const toArgumentsText = (value: unknown): string => {
+  const isNone = value == null || (Array.isArray(value) && value.length === 0)
+  return typeof value === 'string' ? value : isNone ? '' : JSON.stringify(value)
+}
+
 type ToolCallDraft = { key: number; id: string; name: string; arguments: string }
 
 /** More than any model calls at once, and as much as is handled without a pause. */
@@ -185,8 +191,8 @@ export const createToolCallCollector = (usedIds: Iterable<string>, count: Length
         count(text)
         if (name !== '') named.add(draft)
         if (draft.id === '') draft.id = chunk.id
-        // some servers repeat the whole name in each chunk, others send it in parts
-        if (name !== draft.name) draft.name += name
+        // some servers send the name in parts, others all of it so far in each chunk
+        draft.name = name.startsWith(draft.name) ? name : draft.name + name
         if (chunk.whole || isGrown(draft.arguments, text)) draft.arguments = text
         else draft.arguments += text
       }

@@ -92,7 +92,9 @@ export const exchangeAnswer = async (
     { ...exchange, endpoint: model.endpoint, endsAtMs, over, take },
     signal,
   )
-  if (thrown !== undefined) return toUnreadOutcome(thrown)
+  // what cannot be read behind the end of a reply is not part of it
+  const isBehind = thrown instanceof ProtocolError && draft.finished()
+  if (thrown !== undefined && !isBehind) return toUnreadOutcome(thrown)
   try {
     // its usage comes last: what was counted by then is not of the whole
     if (cut && !draft.finished()) return { ok: true, result: { ...draft.end(), usage: null } }

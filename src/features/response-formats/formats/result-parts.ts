@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../../infra/lib/json-text.ts'
-import { readIndex, type ToolCallChunk } from '../../../models/chat/reply-chunks.ts'
+import { readIndex, type ToolCallChunk, toArgumentsText } from '../../../models/chat/reply-chunks.ts'
 import type { CanonicalResult, Media } from '../../../models/ports/model-ports.ts'
 import { UnreadableResponseError } from '../../../models/ports/unreadable-response.ts'
 
@@ -54,12 +54,11 @@ export const readCallChunks = (value: unknown): (ToolCallChunk & { skip: boolean
       const excerpt = typeof call === 'string' ? ` (${call.slice(0, 60).toWellFormed()})` : ''
       if (!isJsonObject(call)) throw createTypeError('tool_calls', call, ` at ${at}${excerpt}, not a call`)
       const { index, id, name } = call
-      const text = call.arguments ?? ''
       return {
         index: readIndex(index),
         id: readWord(id) ?? '',
         name: typeof name === 'string' ? name : '',
-        arguments: typeof text === 'string' ? text : JSON.stringify(text),
+        arguments: toArgumentsText(call.arguments),
         whole: call.whole === true,
         skip: call.skip === true,
       }

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../../infra/lib/json-text.ts'
-import { readIndex, type ToolCallChunk } from '../../chat/reply-chunks.ts'
+import { readIndex, type ToolCallChunk, toArgumentsText } from '../../chat/reply-chunks.ts'
 import {
   mergeTokenCounts,
   noTokenCounts,
@@ -71,13 +71,6 @@ const readThinking = (value: unknown): string =>
     .map((part: unknown) => (isJsonObject(part) ? readContent(part.thinking) : ''))
     .join('')
 
-const readArguments = (value: unknown, place: string): string => {
-  if (typeof value === 'string') return value
-  if (value == null) return ''
-  if (isJsonObject(value)) return JSON.stringify(value)
-  throw outOfProtocol(place, 'a text or an object')
-}
-
 const readToolCall = (value: unknown, place: string): ToolCallChunk => {
   const call = readFields(value, place)
   const fn = readOptionalFields(call.function, `${place}/function`)
@@ -85,7 +78,7 @@ const readToolCall = (value: unknown, place: string): ToolCallChunk => {
     index: readIndex(call.index),
     id: readOptionalText(call.id) ?? '',
     name: readOptionalText(fn?.name) ?? '',
-    arguments: readArguments(fn?.arguments, `${place}/function/arguments`),
+    arguments: toArgumentsText(fn?.arguments),
   }
 }
 

@@ -31,6 +31,7 @@ describe('a reply is read', () => {
   test.each<[title: string, frames: readonly Frame[], reply: object]>([
     ['without empty events', ['data:\n\n', says('A'), 'data: \n\n', stop, done], a],
     ['without events that keep the connection', ['event: ping\ndata: ping\n\n', says('A'), stop, done], a],
+    ['without what follows its end', [says('A'), stop, 'event: done\ndata: done\n\n'], a],
     ['with its end in quotes', [says('A'), stop, 'data: "[DONE]"\n\n'], a],
     [
       'with no empty line between events',
@@ -149,6 +150,25 @@ describe('a call is read', () => {
         calls(piece('1', null, null, '{"b":2}'), piece('0', null, null, '{"a":1}')),
       ],
       both,
+    ],
+    [
+      'with the arguments of PHP, which writes an empty object as a list',
+      [calls(piece(0, 'c', 'note', [])), calls(piece(0, 'c', null, '{"a":1}'))],
+      note,
+    ],
+    [
+      'with an empty list in its arguments',
+      ['{"a":', '[]', '}'].map((text) => calls(piece(0, 'c', 'note', text))),
+      ['note {"a":[]}'],
+    ],
+    [
+      'with its name, where each chunk has all of it so far',
+      [
+        calls(piece(0, 'c', 'no', '')),
+        calls(piece(0, 'c', 'note', '')),
+        calls(piece(0, 'c', 'note', '{"a":1}')),
+      ],
+      note,
     ],
     [
       'from the field before tool_calls',
