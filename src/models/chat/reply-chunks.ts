@@ -137,7 +137,7 @@ const isWholeObject = (text: string): boolean => text.trimEnd().endsWith('}') &&
 
 /** Whether a text replaces the arguments before: some servers begin with `{}`, others send all so far each time. */
 const isGrown = (before: string, text: string): boolean =>
-  text !== '' && (before === '{}' || (/^\s*\{/.test(before) && text.startsWith(before)))
+  text !== '' && (before === '{}' || (text.startsWith(before) && /^\s*\{/.test(before)))
 
 /** Whether a server sends a whole call once more. */
 const isRepeated = (current: ToolCallDraft, { id, name, arguments: text }: ToolCallChunk): boolean =>
@@ -192,7 +192,7 @@ export const createToolCallCollector = (usedIds: Iterable<string>, count: Length
         if (name !== '') named.add(draft)
         if (draft.id === '') draft.id = chunk.id
         // some servers send the name in parts, others all of it so far in each chunk
-        draft.name = name.startsWith(draft.name) ? name : draft.name + name
+        if (name !== draft.name) draft.name = name.startsWith(draft.name) ? name : draft.name + name
         if (chunk.whole || isGrown(draft.arguments, text)) draft.arguments = text
         else draft.arguments += text
       }

@@ -25,16 +25,16 @@ const isWholeLine = (text: string): boolean =>
   text.length > maxBlockingLength ? text.endsWith(text.startsWith('{') ? '}' : ']') : isJsonText(text)
 
 /** The texts in an event; an empty one keeps the connection alive. What is named an error is one, and Spring doubles `data:`. */
-const listTexts = ({ event = '', data }: EventSourceMessage): string[] => {
-  if (/^(ping|heartbeat|keep-?alive)$/i.test(event)) return ['']
-  const text = data.replace(/^data:\s*/, '')
-  if (/^(error|exception)$/i.test(event)) {
+const listTexts = ({ event, data }: EventSourceMessage): string[] => {
+  if (event && /^(ping|heartbeat|keep-?alive)$/i.test(event)) return ['']
+  const text = data.startsWith('data:') ? data.slice(5).trimStart() : data
+  if (event && /^(error|exception)$/i.test(event)) {
     const value = parseJsonOrText(text)
     return [findReportedError(value) ? text : JSON.stringify({ error: readErrorValue(value) ?? event })]
   }
-  const [first = '', ...rest] = text.split('\n')
   // some servers send no empty line between events
-  return rest.length > 0 && first.startsWith('{') && isWholeLine(first) ? [first, ...rest] : [text]
+  const end = text.startsWith('{') ? text.indexOf('\n') : -1
+  return end > 0 && isWholeLine(text.slice(0, end)) ? text.split('\n') : [text]
 }
 
 const splitEvents = ({ exchange, maxEvent }: ResponseSplitOptions): ResponseSplitter => {

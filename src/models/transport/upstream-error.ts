@@ -106,6 +106,8 @@ export const readErrorValue = (value: unknown): unknown => {
   return isError ? value : null
 }
 
+const isFilled = (list: unknown): boolean => Array.isArray(list) && list.length > 0
+
 /** Whether a value has words of an error, at its top. */
 export const hasErrorWords = (value: unknown): boolean =>
   isJsonObject(value) && messageFields.some((name) => readText(value[name]) !== undefined)
@@ -117,13 +119,13 @@ export const hasErrorWords = (value: unknown): boolean =>
 export const findReportedError = (value: unknown): unknown => {
   const one: unknown = Array.isArray(value) ? value[0] : value
   if (!isJsonObject(one)) return null
-  const { errors, base_resp, header, choices, data, status } = one
-  const parts = [one, one.Response, one.x_groq].filter(isJsonObject)
-  if (parts.some((part) => readErrorValue(part.error ?? part.Error))) return value
-  if ([choices, data].some((list) => Array.isArray(list) && list.length > 0)) return null
+  const { errors, base_resp, header, Response: part = one.x_groq, choices, data, status } = one
+  const error = one.error ?? one.Error ?? (isJsonObject(part) ? (part.Error ?? part.error) : null)
+  if (error && readErrorValue(error)) return value
+  if (isFilled(choices) || isFilled(data)) return null
   const head = [base_resp, header].find(isJsonObject)
   if (head && !isGood(head.status_code ?? head.code)) return value
-  if ((Array.isArray(errors) && errors.length > 0) || [one.type, one.object].includes('error')) return value
+  if (isFilled(errors) || one.type === 'error' || one.object === 'error') return value
   const isFailed = one.success === false || /^(error|fail|[45]\d\d$)/i.test(String(status))
   const isCoded = codeFields.some((name) => isWord(one[name]) && !isGood(one[name]))
   return (isCoded || isFailed) && hasErrorWords(one) ? value : null

@@ -59,17 +59,16 @@ const readCounts = (value: unknown): TokenCounts => {
 
 /** Text, or a list of parts as Mistral sends it; only its text parts count. Some servers parse the JSON that was asked for. */
 const readContent = (value: unknown): string => {
-  if (isJsonObject(value)) return JSON.stringify(value)
-  const parts: unknown[] = [value].flat()
-  return parts.map((part) => readOptionalText(isJsonObject(part) ? part.text : part) ?? '').join('')
+  if (!Array.isArray(value))
+    return isJsonObject(value) ? JSON.stringify(value) : (readOptionalText(value) ?? '')
+  return value.map((part) => readOptionalText(isJsonObject(part) ? part.text : part) ?? '').join('')
 }
 
 /** The reasoning among the parts of Mistral's content. */
 const readThinking = (value: unknown): string =>
-  [value]
-    .flat()
-    .map((part: unknown) => (isJsonObject(part) ? readContent(part.thinking) : ''))
-    .join('')
+  Array.isArray(value)
+    ? value.map((part) => readContent(isJsonObject(part) ? part.thinking : null)).join('')
+    : ''
 
 const readToolCall = (value: unknown, place: string): ToolCallChunk => {
   const call = readFields(value, place)
@@ -88,9 +87,9 @@ const readMessage = (message: JsonFields, place: string): MessageChunk => ({
   reasoning:
     readOptionalText(message.reasoning_content) ||
     (readOptionalText(message.reasoning) ?? readThinking(message.content)),
-  toolCalls: [message.tool_calls ?? (message.function_call && { index: 0, function: message.function_call })]
+  toolCalls: [message.tool_calls ?? (message.function_call && { function: message.function_call }) ?? []]
     .flat()
-    .flatMap((call, at) => (call == null ? [] : readToolCall(call, `${place}/tool_calls/${at}`))),
+    .map((call, at) => readToolCall(call ?? {}, `${place}/tool_calls/${at}`)),
 })
 
 const isEmptyMessage = ({ text, reasoning, toolCalls }: MessageChunk): boolean =>
