@@ -25,7 +25,7 @@ const isWholeLine = (text: string): boolean =>
   text.length > maxBlockingLength ? text.endsWith(text.startsWith('{') ? '}' : ']') : isJsonText(text)
 
 /** The texts in an event; an empty one keeps the connection alive. What is named an error is one, and Spring doubles `data:`. */
-const listTexts = ({ event, data }: EventSourceMessage): string[] => {
+export const listEventTexts = ({ event, data }: EventSourceMessage): string[] => {
   if (event && /^(ping|heartbeat|keep-?alive)$/i.test(event)) return ['']
   const text = data.startsWith('data:') ? data.slice(5).trimStart() : data
   if (event && /^(error|exception)$/i.test(event)) {
@@ -40,10 +40,11 @@ const listTexts = ({ event, data }: EventSourceMessage): string[] => {
 const splitEvents = ({ exchange, maxEvent }: ResponseSplitOptions): ResponseSplitter => {
   const ready: string[] = []
   const parser = createParser({
-    onEvent: (event) => void ready.push(...listTexts(event)),
+    // no spread: an event may have more texts than a call takes arguments
+    onEvent: (event) => listEventTexts(event).forEach((text) => void ready.push(text)),
     onError: ({ type, field, value = '', line = '' }) => {
       // llama.cpp sends `error: {…}`, others JSON alone
-      if (field === 'error') ready.push(...listTexts({ event: field, data: value }))
+      if (field === 'error') ready.push(...listEventTexts({ event: field, data: value }))
       else if (line.startsWith('{') && isWholeLine(line)) ready.push(line)
       if (type !== 'max-buffer-size-exceeded') return
       throw exchange.fail(createBadReplyError(`sent an event of more than ${maxEvent} characters`, false))

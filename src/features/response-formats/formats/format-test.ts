@@ -3,6 +3,7 @@ import type { CanonicalResult } from '../../../models/ports/model-ports.ts'
 import { UnreadableResponseError, VendorReportedError } from '../../../models/ports/unreadable-response.ts'
 import type { FormatTestView } from '../../../models/schemas/model-probe.ts'
 import type { FormatView, StreamFormat } from '../../../models/schemas/response-format.ts'
+import { listEventTexts } from '../../../models/transport/response-splitter.ts'
 import type { Json } from '../../../state/runtime-state.ts'
 import { compileFormat } from './format-compiler.ts'
 import type { ReadableFormat } from './result-draft.ts'
@@ -11,7 +12,9 @@ import type { ReadableFormat } from './result-draft.ts'
 const splitFrames = (text: string, format: StreamFormat['format']): string[] => {
   if (format === 'ndjson') return text.split('\n').filter((line) => line.trim() !== '')
   const frames: string[] = []
-  const parser = createParser({ onEvent: ({ data }) => void frames.push(data) })
+  const parser = createParser({
+    onEvent: (event) => listEventTexts(event).forEach((one) => void frames.push(one)),
+  })
   parser.feed(`${text.replace(/^\uFEFF/, '').trimStart()}\n\n`)
   return frames.filter((frame) => frame.trim() !== '')
 }

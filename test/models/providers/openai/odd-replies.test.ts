@@ -101,6 +101,12 @@ describe('a reply is read', () => {
   })
 })
 
+test('a stream of 200,000 lines without an empty one is read', async () => {
+  const lines = `data: ${JSON.stringify(says('x'))}\n`.repeat(200_000)
+  const { text } = await openCall(`${lines}data: ${JSON.stringify(stop)}\n`)
+  expect(text).toHaveLength(200_000)
+})
+
 describe('a call is read', () => {
   const piece = (index: unknown, id: unknown, name: unknown, text: unknown) => ({
     ...{ index, id, type: 'function', function: { name, arguments: text } },
