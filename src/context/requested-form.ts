@@ -34,21 +34,21 @@ const phrases = [
   `(?:answer|reply|respond|write|keep it|make it)(?: sound)? (?:very |more )?${manner}(?: and ${manner})?`,
   `(?:answer|reply|write|respond|talk) like an? ${word}`,
   `(?<=(?:explain|describe)[^.?!]{0,60} )(?:to|for) (?:an? )?${audience}s?|like i(?:'?| a)m (?:an? )?${audience}`,
-  `(?<=^)(?:just |only |nur )?${count} (?:${word} )?${units}(?: max| only| or less)?(?=(?:,? (?:please|bitte))? ?:)|(?<=^)(?:numbered|bulleted|bullet) (?:list(?= of |:)|points(?=:))`,
-  `(?:keep|make) (?:the|your) (?:tone|style|answer|reply|language) (?:very )?${manner}|(?:answer|reply|respond) with (?:just |only )?(?:an? |one )(?:single )?(?:word|sentence|number|name|line|paragraph)`,
   `(?:no (?:jargon|markdown|emojis?)|(?:just|only) an? (?:number|word)|nur (?:eine zahl|ein wort)|plain text)(?= please| bitte|[,.:;]|$)|ohne (?:fachbegriffe|fachwörter|markdown)|eli5|(?<=(?:explain|describe|put)(?: it| this)? )simply`,
   'briefly|concisely|politely|informally|formally|(?:answer|just|only|with) (?:a )?yes or no(?! (?!(?:please|if|whether)(?!\\p{L}))\\p{L})|mit ja oder nein',
   `als (?:eine |ein )?${few}${gestalt}|in (?:einer ${few}${gestalt}|(?:${count} )?(?:kurzen )?(?:stichpunkten|stichworten))`,
   `(?:in|im|mit) (?:eine[mr] )?${word}(?:em|er|en) (?:ton|stil|sprache|worten)`,
   `(?:antworte|schreibe?)(?: mir| bitte)? auf ${sprache}`,
   `(?:antworte|schreibe?|erkläre?|sei)(?: es| mir| bitte)* (?:${weise}(?: und ${weise})?|wie eine? ${word})`,
-  `(?:kurze|knappe|förmliche|ausführliche)(?:,? (?:und )?${weise}e)? (?:antwort|(?<=(?:^|[.!:] |eine |schreibe? |gib mir )\\p{L}+(?:,? (?:und )?\\p{L}+)? )zusammenfassung)|${weise} und ${weise}|tabellarisch|stich(?:punkt|wort)artig|in tabellenform|mit spiegelstrichen|(?:schreibe?|verfasse|formuliere)(?: mir| bitte)* eine?n? ${weise}e[nrs]? ${word}|${weise}(?: (?:formuliert|geschrieben|gehalten|schreiben|formulieren)|(?= bitte))|förmlich|sachlich|höflich`,
+  `(?:kurze|knappe|förmliche|ausführliche)(?:,? (?:und )?${weise}e)? (?:antwort|(?<=(?:^|[.!:] |eine |schreibe? |gib mir )\\p{L}+(?:,? (?:und )?\\p{L}+)? )zusammenfassung)|${weise} und ${weise}|tabellarisch|stich(?:punkt|wort)artig|in tabellenform|mit spiegelstrichen|${weise}(?: (?:formuliert|geschrieben|gehalten|schreiben|formulieren)|(?= bitte))|förmlich|sachlich|höflich`,
 ].join('|')
 const order = '(?<=^|[.!:] |please |bitte )(?:give me|return|gib mir) (?:a )?'
 /** Of a question they may be what it asks about. */
 const requestPhrases = [
+  `(?<=^)(?:just |only |nur )?${count} (?:${word} )?${units}(?: max| only| or less)?(?=(?:,? (?:please|bitte))? ?:)|(?<=^)(?:numbered|bulleted|bullet) (?:list(?= of |:)|points(?=:))`,
+  `(?:keep|make) (?:the|your) (?:tone|style|answer|reply|language) (?:very )?${manner}|(?:answer|reply|respond) with (?:just |only )?(?:an? |one )(?:single )?(?:word|sentence|number|name|line|paragraph)`,
   `(?:make|create|give me|mach|erstelle|gib mir) (?:an? |eine )${few}(?:table|list|tabelle|liste)`,
-  `(?:be|sound) (?:very |more )?${manner}|in the (?:style|voice|manner|tone) of (?:an? )?${word}(?: ${word})?|im stil eine[rs] ${word}`,
+  `(?:be|sound) (?:very |more )?${manner}|in the (?:style|voice|manner|tone) of (?:an? )?${word}(?: ${word})?|im stil eine[rs] ${word}|(?:schreibe?|verfasse|formuliere)(?: mir| bitte)* eine?n? ${weise}e[nrs]? ${word}`,
   `in (?:csv|json|yaml|xml|html|markdown)|${order}(?:csv|json|yaml|xml)(?= ?(?:$|[.,;:!?\n]|(?:with|of|for|mit|aus|für|only|please|bitte)(?!\\p{L})))`,
 ].join('|')
 const hanPhrases = [
