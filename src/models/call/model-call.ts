@@ -212,13 +212,10 @@ export const startCall = (
       }
       requests = attempt
       const { outcome } = sent
-      usage = addMeteredUsage(usage, sent.usage ?? noMeteredUsage)
+      const took = sent.usage ?? noMeteredUsage
+      usage = addMeteredUsage(usage, took)
       const code = outcome.ok ? 'ok' : outcome.error.code
-      counts?.modelRequest(
-        { vendor: model.vendor.name, model: model.name, code },
-        sent.usage ?? noMeteredUsage,
-        sent.ms,
-      )
+      counts?.modelRequest({ vendor: model.vendor.name, model: model.name, code }, took, sent.ms)
       if (outcome.ok) {
         if (tried.size > 0 && !tried.has(name)) counts?.fallback()
         clearKey(candidate)

@@ -82,23 +82,15 @@ const listClosed = (
  * time does not count: it may be billed each time. docs/decisions/0044.
  */
 const isOutage = ({ error: { code, retry, mayBill, page } }: FailedRequest): boolean =>
-  retry &&
-  (code === 'model_unavailable' ||
-    page !== undefined ||
-    code === 'model_rate_limited' ||
-    (code === 'model_timeout' && mayBill !== true))
+  retry && (page !== undefined || /unavailable|limited/.test(code) || (code === 'model_timeout' && !mayBill))
 
 /** How long a call waits before the next round through its candidates. `round` counts from 1. */
 export const planRetryWait = (
   { tried, refused, passedOver, isOver }: CallRound,
-  {
-    view,
-    round,
-    startedAtMs,
-    source,
-  }: { view: RegistryView; round: number; startedAtMs: number; source: FailureSource },
+  call: { view: RegistryView; round: number; startedAtMs: number; source: FailureSource },
   { health, clock, retry, random }: WaitOptions,
 ): RetryWait => {
+  const { view, round, startedAtMs, source } = call
   const backoff = computeBackoffMs(retry, round, random)
   const findClosedMs = ({ candidate: { model, key }, error }: FailedRequest): number =>
     Math.max(
@@ -112,12 +104,8 @@ export const planRetryWait = (
   // a key at its limit is among the skipped too, and its limit holds although it is due for a probe
   const isLimited = ({ model, key_label }: SkippedCandidate): boolean =>
     refused.some(({ candidate: { model: one, key } }) => one.name === model && key?.label === key_label)
-  const closed = listClosed(
-    passedOver.filter((one) => !isLimited(one) && !isOver(one)),
-    view,
-    health,
-    source,
-  )
+  const left = passedOver.filter((one) => !isLimited(one) && !isOver(one))
+  const closed = listClosed(left, view, health, source)
   const timed = [...retryable, ...limited, ...closed.filter(({ state }) => state === 'cooling')]
   const nowMs = clock.monotonicMs()
   const inTime = ({ model, ms }: { model: ModelEntry; ms: number }): boolean =>

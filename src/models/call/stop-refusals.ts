@@ -14,9 +14,7 @@ export const createStopRefusals = (
   note({ id, name }) {
     log.info({ model: name }, 'the model server refuses stop; it is asked without from now on')
     sql
-      .query('UPDATE models SET refuses_stop = true, updated_at = clock_timestamp() WHERE model_id = $1', [
-        id,
-      ])
+      .query('UPDATE models SET refuses_stop = true, updated_at = now() WHERE model_id = $1', [id])
       .then(() => registry.refresh())
       .catch((error: unknown) =>
         log.warn({ model: name, error: String(error) }, 'that a model refuses stop could not be stored'),

@@ -2,11 +2,12 @@ import type { CanonicalResult, ResultDelta } from '../ports/model-ports.ts'
 import { createOpenCounter } from './reply-end.ts'
 
 /** Servers without a parser for reasoning send a model's thoughts in its text, between such tags. Case does not matter. */
-const names = ['think', 'thinking', 'thought', 'thoughts', 'reasoning', 'seed:think']
+const names = 'think thinking thought thoughts reasoning seed:think longcat_think'.split(' ')
 const pairs = [
   ...names.map((name) => ({ open: `<${name}>`, close: `</${name}>` })),
   { open: '[think]', close: '[/think]' },
   { open: '◁think▷', close: '◁/think▷' },
+  { open: '<|start_thinking|>', close: '<|end_thinking|>' },
   { open: '<|begin_of_thought|>', close: '<|end_of_thought|>' },
   {
     open: '<|channel|>analysis<|message|>',

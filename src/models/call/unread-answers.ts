@@ -14,20 +14,14 @@ const toStorableText = (text: string): string => text.replaceAll('\0', '\\u0000'
 export const createUnreadAnswers = (sql: Sql, redact: (text: string) => string, log: Log): UnreadAnswers => ({
   keep(model, place, raw) {
     const values = [model.id, model.format?.id ?? null, toStorableText(place), toStorableText(redact(raw))]
-    const work = async (): Promise<void> => {
-      await sql.query(
-        'INSERT INTO unread_answers (model_id, format_id, place, raw) VALUES ($1, $2, $3, $4)',
-        values,
+    const sweep = `DELETE FROM unread_answers WHERE model_id = $1 AND answer_id <= (SELECT answer_id FROM unread_answers
+      WHERE model_id = $1 ORDER BY answer_id DESC OFFSET ${maxPerModel} LIMIT 1)`
+    sql
+      .query('INSERT INTO unread_answers (model_id, format_id, place, raw) VALUES ($1, $2, $3, $4)', values)
+      .then(() => sql.query(sweep, [model.id]))
+      .catch((error: unknown) =>
+        log.warn({ model: model.name, error: String(error) }, 'an unreadable answer could not be stored'),
       )
-      await sql.query(
-        `DELETE FROM unread_answers WHERE model_id = $1 AND answer_id <= (SELECT answer_id FROM unread_answers
-           WHERE model_id = $1 ORDER BY answer_id DESC OFFSET ${maxPerModel} LIMIT 1)`,
-        [model.id],
-      )
-    }
-    work().catch((error: unknown) =>
-      log.warn({ model: model.name, error: String(error) }, 'an unreadable answer could not be stored'),
-    )
   },
 })
 

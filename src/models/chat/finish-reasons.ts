@@ -7,12 +7,12 @@ import type { ModelReply } from '../../state/ports/models.ts'
  */
 const reasonsByMeaning = {
   none: /^(null|none|unspecified|queued|inprogress|incomplete|generating|running|notfinished)$/,
-  stop: /^(stop|stopped|stop(sequence|token|word)|word|endturn|turnend|end|eos|eos(token|found)|stoppedeos|endof(text|turn|sequence|token|message)|eot|eo[tm]id|eom|imend|completed?|completion|done|finish|finished|finalanswer|normal|natural|success|succeeded|ok|toolcalls?|tooluse|functioncalls?|load|unload)$/,
+  stop: /^(stop|stopped|stop(sequence|string|token|word)(found|reached)?|word|endturn|turnend|end|s|ended|(hit|stopped)?eos(token)?(found|id)?|endof(text|turn|sequence|token|message)|eot|eo[tm]id|eom|imend|completed?|completion|done|finish|finished|finalanswer|normal|natural|success|succeeded|ok|toolcalls?|tooluse|functioncalls?|load|unload)$/,
   contentfilter:
-    /filter|safety|recitation|blocklist|blocked|prohibited|^spii$|^language$|(?<!connection)refus|sensitive|toxic|guardrail|modelarmor|moderation|^other$/,
+    /(?<!call)filter|safety|recitation|blocklist|blocked|prohibited|^spii$|^language$|(?<!connection)refus|sensitive|toxic|guardrail|modelarmor|moderation|policy|copyright|^other$/,
   failed:
-    /error|fail|insufficient|malformed|invalid|unexpected|toomany(?!tokens)|connection|missing|cancel|abort|time(dout|out|limit)|deadline|exit|shutdown|preempt|overload|unavailable|ratelimit|interrupt|disconnect|noimage|imageother/,
-  cut: /max|toomanytokens|length|limit|exceed|truncat|budget|contextwindow|numpredict|pauseturn|compaction/,
+    /error|fail|insufficient|malformed|invalid|unexpected|toomany(?!tokens)|connection|missing|cancel|abort|time(dout|out|limit)|deadline|exit|shutdown|preempt|overload|unavailable|ratelimit|interrupt|disconnect|noimage|imageother|expired|outofmemory|^oom$|crash|killed/,
+  cut: /max|toomanytokens|length|limit|exceed|truncat|budget|contextwindow|numpredict|outoftokens|^pause|compaction/,
 }
 type Meaning = keyof typeof reasonsByMeaning
 
@@ -21,18 +21,23 @@ export const readFinishMeaning = (reason: string): Meaning | 'unknown' => {
   const plain = reason
     .toLowerCase()
     .replaceAll(/[^a-z\d]/g, '')
-    .replace(/^(finish|stop)reason/, '')
+    .replace(/^(finish|stop)?reason/, '')
   const found = Object.entries(reasonsByMeaning).find(([, pattern]) => pattern.test(plain))
   return (found?.[0] as Meaning | undefined) ?? 'unknown'
 }
 
-/** The finish reason in a reply; null while it goes on. `true` (as in `done: true`) is `stop`. */
+/** The finish reason in a reply, or the `type` in it; null while it goes on. `true` (as in `done: true`) is `stop`. */
 export const readFinishReason = (value: unknown): string | null => {
-  if (value === true) return 'stop'
-  return typeof value !== 'string' || value.trim() === '' || readFinishMeaning(value) === 'none'
-    ? null
-    : value
+  const reason = value === true ? 'stop' : ((value as { type?: unknown } | null)?.type ?? value)
+  const isOpen = typeof reason !== 'string' || reason.trim() === '' || readFinishMeaning(reason) === 'none'
+  return isOpen ? null : reason
 }
+
+/** That of a reply whose reason was `before`. One that says that it is not whole stays: gateways add a `stop` of their own. */
+export const readLaterReason = (value: unknown, before: string | null): string | null =>
+  before !== null && !/stop|unknown/.test(readFinishMeaning(before))
+    ? before
+    : (readFinishReason(value) ?? before)
 
 /** How a reply ended; null: the vendor gave no reason, but its end was marked. A reason that says failed has no finish. */
 export const toFinish = (reason: string | null, hasCalls: boolean): ModelReply['finish'] => {

@@ -94,6 +94,18 @@ export type ToolCallChunk = {
   whole?: boolean
 }
 
+/** A whole number from 0 on, also as a text; else null. */
+export const readIndex = (value: unknown): number | null => {
+  const index = typeof value === 'string' && value !== '' ? Number(value) : value
+  return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? index : null
+}
+
+/** Arguments as text; `[]` is how PHP writes an object without members. */
+export const toArgumentsText = (value: unknown): string => {
+  const isNone = value == null || (Array.isArray(value) && value.length === 0)
+  return typeof value === 'string' ? value : isNone ? '' : JSON.stringify(value)
+}
+
 type ToolCallDraft = { key: number; id: string; name: string; arguments: string }
 
 /** More than any model calls at once, and as much as is handled without a pause. */
@@ -122,6 +134,10 @@ export type ToolCallCollector = {
 
 /** Whether these arguments are whole: what follows them is not part of them. */
 const isWholeObject = (text: string): boolean => text.trimEnd().endsWith('}') && isJsonText(text)
+
+/** Whether a text replaces the arguments before: some servers begin with `{}`, others send all so far each time. */
+const isGrown = (before: string, text: string): boolean =>
+  text !== '' && (before === '{}' || (text.startsWith(before) && /^\s*\{/.test(before)))
 
 /** Whether a server sends a whole call once more. */
 const isRepeated = (current: ToolCallDraft, { id, name, arguments: text }: ToolCallChunk): boolean =>
@@ -159,8 +175,8 @@ export const createToolCallCollector = (usedIds: Iterable<string>, count: Length
   }
   /** A chunk without index belongs to the call with its id, else to the last one. Two chunks of one list that have names are two calls. */
   const find = (chunk: ToolCallChunk, named: ReadonlySet<ToolCallDraft>): ToolCallDraft => {
-    const own = drafts.findLast(({ id }) => id !== '' && id === chunk.id)
-    const current = chunk.index === null ? (own ?? drafts.at(-1)) : byKey.get(chunk.index)
+    const own = drafts.findLast(({ id, key }) => id !== '' && id === chunk.id && key === (chunk.index ?? key))
+    const current = own ?? (chunk.index === null ? drafts.at(-1) : byKey.get(chunk.index))
     const isNew = current && ((chunk.name !== '' && named.has(current)) || beginsCall(current, chunk))
     return current && !isNew ? current : open(chunk.index ?? drafts.length)
   }
@@ -175,12 +191,10 @@ export const createToolCallCollector = (usedIds: Iterable<string>, count: Length
         count(text)
         if (name !== '') named.add(draft)
         if (draft.id === '') draft.id = chunk.id
-        const isAgain = name !== '' && isRepeated(draft, chunk) && isWholeObject(draft.arguments)
-        // some servers repeat the whole name in each chunk, others send it in parts
-        if (name !== draft.name) draft.name += name
-        // `{}` that more follows is where some servers begin
-        if (chunk.whole || (text !== '' && draft.arguments === '{}')) draft.arguments = text
-        else if (!isAgain) draft.arguments += text
+        // some servers send the name in parts, others all of it so far in each chunk
+        if (name !== draft.name) draft.name = name.startsWith(draft.name) ? name : draft.name + name
+        if (chunk.whole || isGrown(draft.arguments, text)) draft.arguments = text
+        else draft.arguments += text
       }
     },
     restart: () => {
@@ -189,8 +203,9 @@ export const createToolCallCollector = (usedIds: Iterable<string>, count: Length
     },
     all: () => {
       const taken = new Set(usedIds)
-      const inOrder = drafts.toSorted((a, b) => a.key - b.key)
-      return inOrder.map((draft) => {
+      // a placeholder is not a call
+      const made = drafts.filter((draft) => draft.name + draft.arguments !== '').sort((a, b) => a.key - b.key)
+      return made.map((draft) => {
         const id = findFreeId(draft.id.toWellFormed(), taken)
         taken.add(id)
         const text = draft.arguments.toWellFormed()

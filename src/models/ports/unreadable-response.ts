@@ -38,9 +38,3 @@ export const createFailedFinishError = (
   const message = `the vendor ended its response with ${reason ?? 'an error'}`
   return new VendorReportedError('finish', message, error ?? { message, code: reason })
 }
-
-/** The value of an error path; null when it is null, false, 0 or empty and so no error. */
-export const readErrorValue = (value: unknown): unknown => {
-  if (!value) return null
-  return typeof value === 'object' && Object.keys(value).length === 0 ? null : value
-}

@@ -92,15 +92,14 @@ export const exchangeAnswer = async (
     { ...exchange, endpoint: model.endpoint, endsAtMs, over, take },
     signal,
   )
-  if (thrown !== undefined) return toUnreadOutcome(thrown)
+  // what cannot be read behind the end of a reply is not part of it
+  const isBehind = thrown instanceof ProtocolError && draft.finished()
+  if (thrown !== undefined && !isBehind) return toUnreadOutcome(thrown)
   try {
     // its usage comes last: what was counted by then is not of the whole
     if (cut && !draft.finished()) return { ok: true, result: { ...draft.end(), usage: null } }
-    const failure = cut
-      ? undefined
-      : error?.interrupted && draft.finished()
-        ? undefined
-        : (error ?? draft.findEndError(ended))
+    const isWhole = cut || (error?.interrupted && draft.finished())
+    const failure = isWhole ? undefined : (error ?? draft.findEndError(ended))
     if (failure !== undefined) return { ok: false, error: failure, usage: draft.usage() }
     const result = draft.end()
     if (result.images.length > maxImages) {

@@ -150,7 +150,8 @@ const receiveBody = async (body: EgressBody, open: OpenExchange): Promise<void> 
   /** Whether an event ends the answer. */
   const isEnd = (text: string): boolean => {
     events += 1
-    if (done === null || text.trim() !== done) return false
+    // gateways end the streams of all formats like those of OpenAI
+    if (![done, '[DONE]', '"[DONE]"'].includes(text.trim())) return false
     exchange.end()
     return true
   }
@@ -172,6 +173,7 @@ const receiveBody = async (body: EgressBody, open: OpenExchange): Promise<void> 
     if (incomplete > maxEmptyLength) exchange.contentReceived(fresh.length)
     for (const event of ready) {
       if (performance.now() > turnEndsAtMs) await giveWay()
+      if (event.trim() === '') continue
       if (exchange.signal.aborted || isEnd(event)) return true
       const taken = take({ kind: 'event', text: event })
       if (taken) await taken

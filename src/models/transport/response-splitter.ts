@@ -1,8 +1,9 @@
-import { createParser } from 'eventsource-parser'
-import { isJsonText } from '../../infra/lib/json-text.ts'
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import { isJsonText, parseJsonOrText } from '../../infra/lib/json-text.ts'
 import type { ExchangeControl } from './exchange-control.ts'
 import { maxBlockingLength } from './json-parser.ts'
 import { createBadReplyError } from './provider-errors.ts'
+import { findReportedError, readErrorValue } from './upstream-error.ts'
 
 /** A chunk of an answer: one event of a stream, or the one body. */
 export type ResponseChunk = { kind: 'event' | 'whole'; text: string }
@@ -23,21 +24,34 @@ export type ResponseSplitOptions = {
 const isWholeLine = (text: string): boolean =>
   text.length > maxBlockingLength ? text.endsWith(text.startsWith('{') ? '}' : ']') : isJsonText(text)
 
+/** The texts in an event; an empty one keeps the connection alive. What is named an error is one, and Spring doubles `data:`. */
+export const listEventTexts = ({ event, data }: EventSourceMessage): string[] => {
+  if (event && /^(ping|heartbeat|keep-?alive)$/i.test(event)) return ['']
+  const text = data.startsWith('data:') ? data.slice(5).trimStart() : data
+  if (event && /^(error|exception)$/i.test(event)) {
+    const value = parseJsonOrText(text)
+    return [findReportedError(value) ? text : JSON.stringify({ error: readErrorValue(value) ?? event })]
+  }
+  // some servers send no empty line between events
+  const end = text.startsWith('{') ? text.indexOf('\n') : -1
+  return end > 0 && isWholeLine(text.slice(0, end)) ? text.split('\n') : [text]
+}
+
 const splitEvents = ({ exchange, maxEvent }: ResponseSplitOptions): ResponseSplitter => {
-  let ready: string[] = []
+  const ready: string[] = []
   const parser = createParser({
-    onEvent: ({ data }) => void ready.push(data),
-    onError: ({ type }) => {
+    // no spread: an event may have more texts than a call takes arguments
+    onEvent: (event) => listEventTexts(event).forEach((text) => void ready.push(text)),
+    onError: ({ type, field, value = '', line = '' }) => {
+      // llama.cpp sends `error: {…}`, others JSON alone
+      if (field === 'error') ready.push(...listEventTexts({ event: field, data: value }))
+      else if (line.startsWith('{') && isWholeLine(line)) ready.push(line)
       if (type !== 'max-buffer-size-exceeded') return
       throw exchange.fail(createBadReplyError(`sent an event of more than ${maxEvent} characters`, false))
     },
     maxBufferSize: maxEvent,
   })
-  const take = (): string[] => {
-    const events = ready
-    ready = []
-    return events
-  }
+  const take = (): string[] => ready.splice(0)
   return {
     feed: (text) => {
       parser.feed(text)

@@ -27,14 +27,15 @@ export const toJsonHead = (value: unknown, maxLength: number): string => {
 }
 
 const messageFields =
-  'message msg error_msg error_message errorMessage Message status_msg detail title error'.split(' ')
-const nameFields = 'code type error_code errorCode Code error_type status_code status __type reason'.split(
-  ' ',
-)
+  'message msg err error_msg error_message errorMessage Message status_msg detail title error'.split(' ')
+const codeFields = 'code Code error_code errorCode error_type status_code statusCode __type'.split(' ')
+const nameFields = [...codeFields, 'type', 'status', 'reason']
 const statusFields = 'code status status_code statusCode http_status http_code httpCode'.split(' ')
 
 const isWord = (value: unknown): value is string | number =>
   (typeof value === 'string' && value !== '') || typeof value === 'number'
+
+const wrappers = 'error Error errors base_resp header ResponseMetadata response Response x_groq'.split(' ')
 
 /**
  * The objects that describe an error, the innermost first: `{error}`, `{errors: [..]}`, MiniMax's `base_resp`, Spark's
@@ -44,9 +45,7 @@ const isWord = (value: unknown): value is string | number =>
 const listDescriptions = (value: unknown, depth = 0): Fields[] => {
   const one = Array.isArray(value) ? value[0] : value
   if (!isJsonObject(one) || depth > 3) return []
-  const { error, Error: capital, errors, base_resp, header, ResponseMetadata, response, Response } = one
-  const parts = [error, capital, errors, base_resp, header, ResponseMetadata, response, Response]
-  const inner = parts.flatMap((part) => listDescriptions(part, depth + 1))
+  const inner = wrappers.flatMap((name) => listDescriptions(one[name], depth + 1))
   return [...inner, one]
 }
 
@@ -101,25 +100,35 @@ export const readUpstreamError = (json: unknown): UpstreamError => {
 const isGood = (code: unknown): boolean =>
   code == null || ['', '0', '200', 'ok', 'success'].includes(String(code).toLowerCase())
 
+/** The value of a member for errors; null where it, and all that is in it, is null, false, 0 or empty and so no error. */
+export const readErrorValue = (value: unknown): unknown => {
+  const isError = typeof value === 'object' && value ? Object.values(value).some(readErrorValue) : value
+  return isError ? value : null
+}
+
+const isFilled = (list: unknown): boolean => Array.isArray(list) && list.length > 0
+
+/** Whether a value has words of an error, at its top. */
+export const hasErrorWords = (value: unknown): boolean =>
+  isJsonObject(value) && messageFields.some((name) => readText(value[name]) !== undefined)
+
 /**
  * The error that an event or a body of a 2xx is, in place of an answer; null: it is none. An answer has `choices` or
  * `data`, and no member `error` of any weight.
  */
 export const findReportedError = (value: unknown): unknown => {
-  if (!isJsonObject(value)) return null
-  const { error, errors, base_resp, header, Response, choices, data } = value
-  if (error || (isJsonObject(Response) && Response.Error)) return value
-  if (Array.isArray(choices) || Array.isArray(data)) return null
+  const one: unknown = Array.isArray(value) ? value[0] : value
+  if (!isJsonObject(one)) return null
+  const { errors, base_resp, header, Response: part = one.x_groq, choices, data, status } = one
+  const error = one.error ?? one.Error ?? (isJsonObject(part) ? (part.Error ?? part.error) : null)
+  if (error && readErrorValue(error)) return value
+  if (isFilled(choices) || isFilled(data)) return null
   const head = [base_resp, header].find(isJsonObject)
   if (head && !isGood(head.status_code ?? head.code)) return value
-  if (Array.isArray(errors) && errors.length > 0) return value
-  if (value.type === 'error' || value.object === 'error') return value
-  const hasWords = messageFields.some((name) => readText(value[name]) !== undefined)
-  const code = ['code', 'Code', 'error_code', 'errorCode', 'error_type', 'status_code'].map(
-    (name) => value[name],
-  )
-  const isCoded = code.some((one) => isWord(one) && !isGood(one)) || toHttpStatus(value.status) !== undefined
-  return hasWords && isCoded ? value : null
+  if (isFilled(errors) || one.type === 'error' || one.object === 'error') return value
+  const isFailed = one.success === false || /^(error|fail|[45]\d\d$)/i.test(String(status))
+  const isCoded = codeFields.some((name) => isWord(one[name]) && !isGood(one[name]))
+  return (isCoded || isFailed) && hasErrorWords(one) ? value : null
 }
 
 /** Addresses and ids of the network are not for a business. */

@@ -72,7 +72,7 @@ export const anthropicMessages = defineFormat({
         "arguments: content_block.input || '', skip: content_block.type!='tool_use'} || " +
         'delta.partial_json && {index: index, arguments: delta.partial_json} || ' +
         "message.content[?type=='tool_use'].{id: id, name: name, arguments: input}",
-      finish: 'delta.stop_reason || message.stop_reason',
+      finish: 'delta.stop_reason || message.content && message.stop_reason',
       model: 'message.model',
       error: "type=='error' && error",
       usage: usageAt('(usage || message.usage)'),

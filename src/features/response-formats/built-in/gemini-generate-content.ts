@@ -10,7 +10,7 @@ const added = (...names: string[]): string =>
   `usageMetadata.[${names.join(', ')}][] | length(@) > \`0\` && sum(@)`
 
 const paths: FormatPaths = {
-  text: 'candidates[0].content.parts[?!thought].text',
+  text: "candidates[0].content.parts[?!thought].text || candidates[0].finishReason && ''",
   reasoning: 'candidates[0].content.parts[?thought].text',
   // arguments in parts, which only a request for them brings, are refused
   tool_calls:

@@ -60,18 +60,18 @@ const reasoningAt = (message: string): string =>
 
 /** Shared by vendors that add fields to this shape. */
 const completionPaths = {
-  text: 'choices[0].message.refusal || choices[0].message.content',
+  text: "choices[0].message.refusal || choices[0].message.content || choices[0].message && ''",
   reasoning: reasoningAt('choices[0].message'),
   tool_calls: 'choices[0].message.tool_calls[].{id: id, name: function.name, arguments: function.arguments}',
   finish: 'choices[0].finish_reason',
   model: 'model',
-  error: 'error',
+  error: 'error || choices[0].error',
   usage,
 } satisfies FormatPaths
 /** The same paths over an event of a stream. */
 const chunkPaths = {
   ...completionPaths,
-  text: 'choices[0].delta.refusal || choices[0].delta.content',
+  text: "choices[0].delta.refusal || choices[0].delta.content || choices[0].finish_reason && ''",
   reasoning: reasoningAt('choices[0].delta'),
   tool_calls:
     'choices[0].delta.tool_calls[].{index: index, id: id, name: function.name, arguments: function.arguments}',

@@ -44,9 +44,11 @@ export const openaiResponses = defineFormat({
     store: false,
   },
   paths: {
-    text: "output[?type=='message'].content[].[text, refusal][]",
-    reasoning: "output[?type=='reasoning'].[summary, content][][].text",
-    tool_calls: "output[?type=='function_call'].{id: call_id, name: name, arguments: arguments}",
+    // some servers send all of it with their last event only
+    text: "(response || @).output[?type=='message'].content[].[text, refusal][]",
+    reasoning: "(response || @).output[?type=='reasoning'].[summary, content][][].text",
+    tool_calls:
+      "(response || @).output[?type=='function_call'].{id: call_id, name: name, arguments: arguments}",
     images: "output[?type=='image_generation_call'].result",
     // some servers give no details
     finish: "incomplete_details.reason || status=='incomplete' && 'length' || status",

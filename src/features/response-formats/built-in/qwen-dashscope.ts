@@ -8,7 +8,7 @@ import { chatCallsTemplate, chatToolsTemplate, jsonSchemaTemplate } from './open
  */
 
 const paths: FormatPaths = {
-  text: 'output.text || output.choices[0].message.content',
+  text: "output.text || output.choices[0].message.content || output.choices[0].finish_reason && ''",
   reasoning: 'output.choices[0].message.reasoning_content',
   tool_calls:
     'output.choices[0].message.tool_calls[].' +

@@ -3,6 +3,7 @@ import type { CanonicalResult } from '../../../models/ports/model-ports.ts'
 import { UnreadableResponseError, VendorReportedError } from '../../../models/ports/unreadable-response.ts'
 import type { FormatTestView } from '../../../models/schemas/model-probe.ts'
 import type { FormatView, StreamFormat } from '../../../models/schemas/response-format.ts'
+import { listEventTexts } from '../../../models/transport/response-splitter.ts'
 import type { Json } from '../../../state/runtime-state.ts'
 import { compileFormat } from './format-compiler.ts'
 import type { ReadableFormat } from './result-draft.ts'
@@ -11,7 +12,9 @@ import type { ReadableFormat } from './result-draft.ts'
 const splitFrames = (text: string, format: StreamFormat['format']): string[] => {
   if (format === 'ndjson') return text.split('\n').filter((line) => line.trim() !== '')
   const frames: string[] = []
-  const parser = createParser({ onEvent: ({ data }) => void frames.push(data) })
+  const parser = createParser({
+    onEvent: (event) => listEventTexts(event).forEach((one) => void frames.push(one)),
+  })
   parser.feed(`${text.replace(/^\uFEFF/, '').trimStart()}\n\n`)
   return frames.filter((frame) => frame.trim() !== '')
 }
@@ -19,7 +22,7 @@ const splitFrames = (text: string, format: StreamFormat['format']): string[] => 
 /** The events in the text of a stream, up to the one that ends it. Throws UnreadableResponseError when one is not JSON. */
 export const parseEvents = (text: string, { format, done }: Omit<StreamFormat, 'paths'>): unknown[] => {
   const frames = splitFrames(text, format)
-  const end = done === undefined ? -1 : frames.findIndex((frame) => frame.trim() === done)
+  const end = frames.findIndex((frame) => [done, '[DONE]'].includes(frame.trim()))
   return (end === -1 ? frames : frames.slice(0, end)).map((frame, at) => {
     try {
       return JSON.parse(frame) as unknown

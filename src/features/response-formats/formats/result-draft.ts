@@ -1,4 +1,4 @@
-import { readFinishMeaning, readFinishReason, toFinish } from '../../../models/chat/finish-reasons.ts'
+import { readFinishMeaning, readLaterReason, toFinish } from '../../../models/chat/finish-reasons.ts'
 import {
   createLengthLimit,
   createTextCollector,
@@ -9,10 +9,10 @@ import { mergeTokenCounts, noTokenCounts, toMeteredUsage } from '../../../models
 import type { CanonicalResult, Media, ResultDelta, StreamReader } from '../../../models/ports/model-ports.ts'
 import {
   createFailedFinishError,
-  readErrorValue,
   UnreadableResponseError,
 } from '../../../models/ports/unreadable-response.ts'
 import type { FormatInput } from '../../../models/schemas/response-format.ts'
+import { findReportedError, readErrorValue } from '../../../models/transport/upstream-error.ts'
 import { toErrorMessage } from '../../../state/errors.ts'
 import { readStep } from '../expressions/expression.ts'
 import type { CompiledPaths } from './compiled-paths.ts'
@@ -114,8 +114,9 @@ export const createResultDraft = ({
 
   const takeMessage = (data: unknown): ResultDelta => {
     const chunk = readMessage(finder, data)
-    const isEmpty = chunk.text === null && chunk.reasoning === null && chunk.calls.length === 0
+    const isEmpty = !chunk.text && !chunk.reasoning && chunk.calls.length === 0
     const whole = isEmpty && wholeFinder !== null ? findWholeMessage(wholeFinder, data) : null
+    if (isEmpty && whole === null && error !== null && checkWhole === null) throwReportedError(error)
     const { text, reasoning, calls: found } = whole ?? chunk
     hasText ||= text !== null
     // a call would be made twice
@@ -148,11 +149,11 @@ export const createResultDraft = ({
         if (checkWhole !== null) raw = data
         const reported = readErrorValue(finder.find('error', data))
         if (reported !== null) throwReportedError(reported)
-        error ??= readErrorValue(readStep(data, 'error'))
+        error ??= readErrorValue(readStep(data, 'error')) ?? findReportedError(data)
         if (error === null) checkWhole?.(data)
         if (finder.hasMediaPaths) takeMedia(data)
         model = readWord(finder.find('model', data)) ?? model
-        finish = readFinishReason(finder.find('finish', data)) ?? finish
+        finish = readLaterReason(finder.find('finish', data), finish)
         return takeMessage(data)
       }),
     size: () => count.total() + images.length,

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../../infra/lib/json-text.ts'
-import type { ToolCallChunk } from '../../../models/chat/reply-chunks.ts'
+import { readIndex, type ToolCallChunk, toArgumentsText } from '../../../models/chat/reply-chunks.ts'
 import type { CanonicalResult, Media } from '../../../models/ports/model-ports.ts'
 import { UnreadableResponseError } from '../../../models/ports/unreadable-response.ts'
 
@@ -46,8 +46,6 @@ export const readWord = (value: unknown): string | null => {
   return Number.isFinite(value) ? String(value) : null
 }
 
-const isIndex = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 0
-
 /** A list of `{id?, index?, name?, arguments, whole?, skip?}`, or one of them. */
 export const readCallChunks = (value: unknown): (ToolCallChunk & { skip: boolean })[] =>
   toList(value)
@@ -56,12 +54,11 @@ export const readCallChunks = (value: unknown): (ToolCallChunk & { skip: boolean
       const excerpt = typeof call === 'string' ? ` (${call.slice(0, 60).toWellFormed()})` : ''
       if (!isJsonObject(call)) throw createTypeError('tool_calls', call, ` at ${at}${excerpt}, not a call`)
       const { index, id, name } = call
-      const text = call.arguments ?? ''
       return {
-        index: isIndex(index) ? index : null,
+        index: readIndex(index),
         id: readWord(id) ?? '',
         name: typeof name === 'string' ? name : '',
-        arguments: typeof text === 'string' ? text : JSON.stringify(text),
+        arguments: toArgumentsText(call.arguments),
         whole: call.whole === true,
         skip: call.skip === true,
       }
@@ -120,9 +117,9 @@ export const readVectors = (value: unknown): (readonly number[])[] => {
 /** A list of `{index, score}` (or `relevance_score`), in the vendor's order. */
 export const readRanking = (value: unknown): CanonicalResult['ranking'] =>
   toList(value).map((entry, at) => {
-    const { index, score, relevance_score } = isJsonObject(entry) ? entry : {}
-    const number = score ?? relevance_score
-    if (isIndex(index) && typeof number === 'number' && Number.isFinite(number))
+    const { index: at0, score, relevance_score } = isJsonObject(entry) ? entry : {}
+    const [index, number] = [readIndex(at0), score ?? relevance_score]
+    if (index !== null && typeof number === 'number' && Number.isFinite(number))
       return { index, score: number }
     throw new UnreadableResponseError('ranking', `ranking gives an entry without index and score at ${at}`)
   })

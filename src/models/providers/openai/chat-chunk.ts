@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../../infra/lib/json-text.ts'
-import type { ToolCallChunk } from '../../chat/reply-chunks.ts'
+import { readIndex, type ToolCallChunk, toArgumentsText } from '../../chat/reply-chunks.ts'
 import {
   mergeTokenCounts,
   noTokenCounts,
@@ -7,8 +7,8 @@ import {
   type TokenCounts,
   toMeteredUsage,
 } from '../../chat/token-counts.ts'
-import { readErrorValue } from '../../ports/unreadable-response.ts'
 import { ProtocolError } from '../../transport/provider-errors.ts'
+import { readErrorValue } from '../../transport/upstream-error.ts'
 
 /** `place`: the JSON pointer of the first difference. */
 const outOfProtocol = (place: string, expected: string): ProtocolError =>
@@ -36,12 +36,6 @@ const readList = (value: unknown, place: string): readonly unknown[] => {
 /** A text, else null. */
 const readOptionalText = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
-/** A whole number from 0 on, also as a text; else null. */
-const readIndex = (value: unknown): number | null => {
-  const index = typeof value === 'string' && value !== '' ? Number(value) : value
-  return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? index : null
-}
-
 /** The message of a chunk. */
 export type MessageChunk = { text: string; reasoning: string; toolCalls: readonly ToolCallChunk[] }
 
@@ -50,6 +44,8 @@ const readCounts = (value: unknown): TokenCounts => {
   if (!isJsonObject(value)) return noTokenCounts
   const { prompt_tokens_details: ofPrompt, completion_tokens_details: ofCompletion } = value
   const counts: Record<string, unknown> = {
+    prompt_tokens: value.input_tokens,
+    completion_tokens: value.output_tokens,
     ...value,
     // the other names are DeepSeek's and Moonshot's
     cached_tokens:
@@ -61,27 +57,18 @@ const readCounts = (value: unknown): TokenCounts => {
   return readTokenCounts((name) => counts[name])
 }
 
-/** Text, or a list of parts as Mistral sends it; only its text parts count. */
+/** Text, or a list of parts as Mistral sends it; only its text parts count. Some servers parse the JSON that was asked for. */
 const readContent = (value: unknown): string => {
-  if (typeof value === 'string') return value
-  if (!Array.isArray(value)) return ''
-  return value
-    .map((part: unknown) => (isJsonObject(part) ? (readOptionalText(part.text) ?? '') : ''))
-    .join('')
+  if (!Array.isArray(value))
+    return isJsonObject(value) ? JSON.stringify(value) : (readOptionalText(value) ?? '')
+  return value.map((part) => readOptionalText(isJsonObject(part) ? part.text : part) ?? '').join('')
 }
 
 /** The reasoning among the parts of Mistral's content. */
 const readThinking = (value: unknown): string =>
   Array.isArray(value)
-    ? value.map((part: unknown) => (isJsonObject(part) ? readContent(part.thinking) : '')).join('')
+    ? value.map((part) => readContent(isJsonObject(part) ? part.thinking : null)).join('')
     : ''
-
-const readArguments = (value: unknown, place: string): string => {
-  if (typeof value === 'string') return value
-  if (value == null) return ''
-  if (isJsonObject(value)) return JSON.stringify(value)
-  throw outOfProtocol(place, 'a text or an object')
-}
 
 const readToolCall = (value: unknown, place: string): ToolCallChunk => {
   const call = readFields(value, place)
@@ -90,7 +77,7 @@ const readToolCall = (value: unknown, place: string): ToolCallChunk => {
     index: readIndex(call.index),
     id: readOptionalText(call.id) ?? '',
     name: readOptionalText(fn?.name) ?? '',
-    arguments: readArguments(fn?.arguments, `${place}/function/arguments`),
+    arguments: toArgumentsText(fn?.arguments),
   }
 }
 
@@ -98,12 +85,11 @@ const readMessage = (message: JsonFields, place: string): MessageChunk => ({
   text: readContent(message.content) + (readOptionalText(message.refusal) ?? ''),
   // the second is the name OpenRouter and newer vLLM use
   reasoning:
-    readOptionalText(message.reasoning_content) ??
-    readOptionalText(message.reasoning) ??
-    readThinking(message.content),
-  toolCalls: [message.tool_calls ?? []]
+    readOptionalText(message.reasoning_content) ||
+    (readOptionalText(message.reasoning) ?? readThinking(message.content)),
+  toolCalls: [message.tool_calls ?? (message.function_call && { function: message.function_call }) ?? []]
     .flat()
-    .map((call, at) => readToolCall(call, `${place}/tool_calls/${at}`)),
+    .map((call, at) => readToolCall(call ?? {}, `${place}/tool_calls/${at}`)),
 })
 
 const isEmptyMessage = ({ text, reasoning, toolCalls }: MessageChunk): boolean =>
@@ -143,9 +129,7 @@ export const readChatChunk = (value: unknown) => {
     choice: {
       message,
       isWhole,
-      finish:
-        readOptionalText(choice.finish_reason) ||
-        (isWhole && chunk.object !== 'chat.completion.chunk' ? 'stop' : null),
+      finish: choice.finish_reason || (isWhole && chunk.object !== 'chat.completion.chunk' ? 'stop' : null),
       error: readErrorValue(choice.error),
     },
   }

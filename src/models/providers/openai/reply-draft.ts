@@ -1,9 +1,10 @@
-import { readFinishMeaning, readFinishReason, toFinish } from '../../chat/finish-reasons.ts'
+import { readFinishMeaning, readLaterReason, toFinish } from '../../chat/finish-reasons.ts'
 import { createLengthLimit, createTextCollector, createToolCallCollector } from '../../chat/reply-chunks.ts'
 import { mergeTokenCounts, noTokenCounts, toMeteredUsage } from '../../chat/token-counts.ts'
 import { emptyResult, type ProviderRequest, type ResultDelta } from '../../ports/model-ports.ts'
 import { createFailedFinishError } from '../../ports/unreadable-response.ts'
-import { createBadReplyError, truncatedError } from '../../transport/provider-errors.ts'
+import { createBadReplyError, readErrorObject, truncatedError } from '../../transport/provider-errors.ts'
+import { hasErrorWords } from '../../transport/upstream-error.ts'
 import type { AnswerDraft } from '../answer-exchange.ts'
 import { type MessageChunk, readChatChunk } from './chat-chunk.ts'
 
@@ -19,6 +20,7 @@ export const createReplyDraft = ({
   let finish: string | null = null
   let model: string | null = null
   let started = false
+  let last: unknown
 
   const emit = (delta: ResultDelta): void => {
     if (delta.text !== '' || delta.reasoning !== '') onDelta(delta)
@@ -33,18 +35,20 @@ export const createReplyDraft = ({
     take: (value) => {
       const chunk = readChatChunk(value)
       counts = mergeTokenCounts(counts, chunk.counts)
-      model = chunk.model ?? model
+      model = chunk.model || model
+      last = value
       const { choice } = chunk
       if (choice === null) return
       started = true
       if (choice.message !== null) takeMessage(choice.message, choice.isWhole)
-      finish = readFinishReason(choice.finish) ?? finish
+      finish = readLaterReason(choice.finish, finish)
       if (choice.error !== null || (finish !== null && readFinishMeaning(finish) === 'failed'))
         throw createFailedFinishError(finish, choice.error)
     },
     size: count.total,
     finished: () => finish !== null,
     findEndError: (ended) => {
+      if (!started && hasErrorWords(last)) return readErrorObject(last)
       if (!started) return createBadReplyError('sent a reply without choices')
       return ended || finish !== null ? undefined : truncatedError
     },
