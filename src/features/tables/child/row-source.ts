@@ -11,6 +11,8 @@ export type RowSource = {
   /** The sheet or the path inside the file; null when the file is the table. */
   part: string | null
   header: readonly string[]
+  /** How many of its columns the first line of a text file has cells for, where others have more. */
+  named?: number
   /** The rows below the header; a shorter row lacks its last cells. May be called again. */
   batches(): AsyncIterable<Cell[][]>
   /** What was decided about the table and what could not be read, complete once all rows were. */
@@ -193,19 +195,24 @@ export const openRowSource = async (
   let cells = 0
   for await (const batch of open()) {
     for (const row of batch.filter(isFilled)) {
-      if (sample.length === sampledRows || cells > sampledCells) break
-      sample.push(row)
+      if (cells > sampledCells || sample.push(row) === sampledRows) cells = Number.POSITIVE_INFINITY
       cells += row.length
     }
-    if (sample.length === sampledRows || cells > sampledCells) break
+    if (cells > sampledCells) break
   }
   if (sample.length === 0) return null
   const { above, lines, width } = decideLayout(sample.map(toSampledRow))
   const skipped = above + lines
-  const header = toColumnNames(joinNames(sample.slice(above, skipped), width))
+  const names = sample.slice(above, skipped)
+  const header = toColumnNames(joinNames(names, width))
+  // a sheet has a place for each cell, and a line of text only those before the next
+  const named = part === null && lines > 0 ? Math.max(...names.map(({ length }) => length)) : width
   const decisions = [
     ...(above > 0
       ? [`${above} ${above === 1 ? 'line' : 'lines'} above the header: ${quoteRows(sample.slice(0, above))}`]
+      : []),
+    ...(named < width
+      ? [`its rows have up to ${width} cells and its header has ${named}: values may belong to other columns`]
       : []),
     ...(lines === 0 ? ['no header: its first row is data'] : []),
     ...(lines === 2 ? ['its header has two lines'] : []),
@@ -216,15 +223,11 @@ export const openRowSource = async (
   return {
     part,
     header,
+    named,
     async *batches() {
-      let skip = skipped
+      let at = 0
       for await (const batch of open()) {
-        let rows = batch.filter(isFilled)
-        if (skip > 0) {
-          const dropped = Math.min(skip, rows.length)
-          rows = rows.slice(dropped)
-          skip -= dropped
-        }
+        const rows = batch.filter((row) => isFilled(row) && at++ >= skipped)
         if (rows.length > 0) yield rows
       }
     },
@@ -232,18 +235,7 @@ export const openRowSource = async (
   }
 }
 
-const quoteRows = (rows: readonly Cell[][]): string =>
-  JSON.stringify(
-    cutText(
-      rows
-        .map((row) =>
-          row
-            .filter(isFilledCell)
-            .map((cell) => String(cell).trim())
-            .join(' '),
-        )
-        .join(' / ')
-        .toWellFormed(),
-      200,
-    ),
-  )
+const quoteRows = (rows: readonly Cell[][]): string => {
+  const texts = rows.map((row) => row.filter(isFilledCell).join(' ').replace(/\s+/g, ' ').trim())
+  return JSON.stringify(cutText(texts.join(' / ').toWellFormed(), 200))
+}
