@@ -113,11 +113,18 @@ const joinNames = ([first = [], second]: readonly (readonly Cell[])[], width: nu
   })
 }
 
-/** The width that most rows have; of two the larger. */
+const areNames = ({ kinds }: SampledRow): boolean => kinds.every((kind) => kind === 'text' || kind === 'none')
+
+/** The width that most rows have, of two the larger; or that of names below many short lines, from which on most have it. */
 const findUsualWidth = (rows: readonly SampledRow[]): number => {
   const counts = new Map<number, number>()
   for (const { width } of rows) counts.set(width, (counts.get(width) ?? 0) + 1)
-  return [...counts].toSorted(([a, times], [b, others]) => others - times || b - a)[0]?.[0] ?? 1
+  const [[usual] = [1]] = [...counts].toSorted(([a, times], [b, others]) => others - times || b - a)
+  const wide = rows.findIndex((row, at) => {
+    const most = rows.slice(at).filter(({ width }) => width >= row.width).length
+    return row.width > usual && areNames(row) && most * 2 > rows.length - at && countVotes(rows, at) > 0
+  })
+  return rows[wide]?.width ?? usual
 }
 
 /** The kinds of the cells of a column below a row. */
@@ -138,14 +145,12 @@ const countVotes = (rows: readonly SampledRow[], at: number): number =>
 
 /** The row of names at or below `start`, where the rows between are no data of the table below it: "Created", "2026-01-05". */
 const findNames = (rows: readonly SampledRow[], start: number, usual: number): number => {
-  const areNames = ({ filled, kinds }: SampledRow): boolean =>
-    filled >= usual && kinds.every((kind) => kind === 'text' || kind === 'none')
   const isData = ({ filled, kinds }: SampledRow, at: number): boolean =>
     filled >= usual &&
     kinds.every((kind, column) => kind === 'none' || findKindsBelow(rows, at, column).has(kind))
   for (const [at, row] of rows.slice(0, maxRowsAbove + 1).entries()) {
     if (at < start) continue
-    if (areNames(row)) return at === start || countVotes(rows, at) > 0 ? at : start
+    if (row.filled >= usual && areNames(row)) return at === start || countVotes(rows, at) > 0 ? at : start
     if (isData(row, at)) return start
   }
   return start
@@ -211,9 +216,7 @@ export const openRowSource = async (
     ...(above > 0
       ? [`${above} ${above === 1 ? 'line' : 'lines'} above the header: ${quoteRows(sample.slice(0, above))}`]
       : []),
-    ...(named < width
-      ? [`its rows have up to ${width} cells and its header has ${named}: values may belong to other columns`]
-      : []),
+    ...(named < width ? [`its header has ${named} of ${width} cells: values may be of other columns`] : []),
     ...(lines === 0 ? ['no header: its first row is data'] : []),
     ...(lines === 2 ? ['its header has two lines'] : []),
     ...(lines === 1 && header.filter((name) => /^\d{1,3}$/.test(name)).length > 3
