@@ -118,6 +118,9 @@ const decideNumber = <Alive extends AliveReading>(
     return toText(
       `all its cells have digits like ${quote(distinct[0] ?? '')}, as telephone numbers and codes have`,
     )
+  const texts = distinct.map(String)
+  // chapters 1.1 and 1.10 are not
+  const twin = texts.find((cell) => /[.,]\d+0$/.test(cell) && texts.includes(cell.slice(0, -1)))
   const notes = [
     ...(reading.id === 'comma' && (marks.has('comma decimals') || ambiguous) ? ['decimal comma'] : []),
     ...(reading.id === 'point' && ambiguous
@@ -128,6 +131,7 @@ const decideNumber = <Alive extends AliveReading>(
     ),
     ...(marks.has('parentheses') ? ['numbers in parentheses are negative'] : []),
     ...(marks.has('trailing minus') ? ['numbers that end with "-" are negative'] : []),
+    ...(twin ? [`${quote(twin.slice(0, -1))} and ${quote(twin)} are one number`] : []),
     ...(marks.has('rounded') ? ['digits beyond the 17th are rounded'] : []),
   ]
   const hasDecimals =
@@ -196,9 +200,9 @@ const dropUnlikelyOrders = <Alive extends AliveReading>(
 
 const familyNames = { number: 'a number', date: 'a date', time: 'a time', boolean: 'a truth value' }
 
-/** "1.5 kg", "< 5", "1.2万", "05-Jan-2024", "Jan 5, 2024" */
+/** "1.5 kg", "< 5", "1.2万", "05-Jan-2024", "Rp 1.250", "Jan 5, 2024" */
 const unreadForm =
-  /^(?:(?!\+|0\d|[\d.]+$)[\p{Sc}\p{Cf}<>~≈(+−–-]*\s?\p{Nd}[\p{Nd}.,'’\s]*[^\p{Nd}]{0,12}|\d\d?\P{Nd}{5,14}(?:\d\d){1,2}|\p{L}{3,9}\.?\s\d\d?,?\s\d{4})$/u
+  /^(?:(?!\+|0\d|[\d.]+$)[\p{Sc}\p{Cf}<>~≈(+−–-]*\s?\p{Nd}[\p{Nd}.,'’\s]*[^\p{Nd}]{0,12}|\d\d?\P{Nd}{5,14}(?:\d\d){1,2}|[-−]?\p{L}{1,3}\.?\s?\d{1,3}(?:[.,\s]\d{2,3})+\D{0,3}|\p{L}{3,9}\.?\s\d\d?,?\s\d{4})$/u
 
 /** What a statement can convert: no sum of it is doubtful. */
 const explainUnread = ({ distinct }: ColumnFacts): { doubt?: string } => {

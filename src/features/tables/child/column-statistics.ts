@@ -209,16 +209,13 @@ export const createStatistics = (header: readonly string[], hints: TableHints) =
         return { isSum: true, note: `the last row, ${name}, is the sum of the others and is left out` }
       // the note of all such rows says it
       if (totalLabel.test(text)) return null
-      const toNote = (note: string) => ({
-        isSum: false,
-        note: `the last row${isNamed || total >= 0 ? `, ${name},` : ' has no name and'} ${note}`,
-      })
+      const subject = isNamed || total >= 0 ? `, ${name},` : ' has no name and'
+      const toNote = (note: string) => ({ isSum: false, note: `the last row${subject} ${note}` })
       if (total >= 0 || isAverage) return toNote('may be a total or an average of the others')
+      const condition = isNamed ? ' where it is their total' : ''
       // of few numbers one is often the sum of the others
       if (isSum && sums > 0 && (facts[0]?.distinct.length ?? 0) > 0 && (!isNamed || rows + sums > 3))
-        return toNote(
-          `is the sum of the others: leave it out of sums${isNamed ? ' where it is their total' : ''}`,
-        )
+        return toNote(`is the sum of the others: leave it out of sums${condition}`)
       const isAlone = row.filter(isFilledCell).length === 1 && header.length > 1
       return isAlone && /[:：*.;()]|\s\S+\s/.test(text) ? toNote('may be a footnote') : null
     },

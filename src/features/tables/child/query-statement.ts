@@ -45,9 +45,8 @@ const loadTable = async (database: Database, table: LoadedTable, readers: FileRe
       ({ name, type }) => `"${name.replaceAll('"', '""')}" ${sqlTypes[type] ?? 'TEXT'}`,
     )
     database.run(`CREATE TABLE ${quoteName(table.table)} (${columns.join(', ')})`)
-    const insert = database.prepare(
-      `INSERT INTO ${quoteName(table.table)} VALUES (${columns.map(() => '?').join(', ')})`,
-    )
+    const places = columns.map(() => '?').join(', ')
+    const insert = database.prepare(`INSERT INTO ${quoteName(table.table)} VALUES (${places})`)
     database.run('BEGIN')
     const readers = table.columns.map(openCellReader)
     let rows = 0

@@ -42,7 +42,10 @@ export const toColumnNames = (cells: readonly Cell[]): string[] => {
 /** Whether a cell has more than spaces. */
 export const isFilledCell = (cell: Cell | undefined): cell is Cell =>
   cell !== undefined && (typeof cell === 'number' || cell.trim() !== '')
-const isFilled = (cells: readonly Cell[]): boolean => cells.some(isFilledCell)
+/** Below the header of a printed table. */
+const rule = /^\s*[-=+]{3,}\s*$/
+const isFilled = (cells: readonly Cell[]): boolean =>
+  cells.some((cell) => isFilledCell(cell) && (cells.length === 1 || !rule.test(String(cell))))
 
 /** Rows, and cells in all, that decide where the table begins; above the header are at most so many rows. */
 const sampledRows = 100
