@@ -16,7 +16,5 @@ export default defineReader({
       throw new UnreadableFileError(await (await import('./compound-file.ts')).explainCompoundFile(path))
     },
   },
-  sheets: {
-    xlsx: async (path, use) => (await import('./workbook.ts')).withWorkbook(path, use),
-  },
+  sheets: { xlsx: async (path, use) => (await import('./workbook.ts')).withWorkbook(path, use) },
 })

@@ -43,10 +43,7 @@ export const toMarkdown = (html: string): string => {
       ` ${content
         .trim()
         .replaceAll('|', '\\|')
-        .split('\n')
-        .map((line) => line.trim())
-        .filter((line) => line !== '')
-        .join(' ')} |`,
+        .replace(/(?<!\s)\s*\n\s*/g, ' ')} |`,
   })
   const isHeader = createHeaderRows()
   turndown.addRule('row', {
@@ -67,9 +64,7 @@ export const toMarkdown = (html: string): string => {
   })
   return turndown
     .turndown(html.replace(longSpace, (space) => (space.includes('\n') ? '\n' : ' ')))
-    .split('\n')
-    .map((line) => line.trimEnd())
-    .join('\n')
+    .replace(/(?<![^\S\n])[^\S\n]+$/gm, '')
     .replace(/\n{3,}/g, '\n\n')
     .trim()
 }
@@ -92,7 +87,7 @@ const createHeaderRows = (): ((row: HtmlNode) => boolean) => {
   const firstChildren = new WeakMap<HtmlNode, Map<string, HtmlNode>>()
   const findFirst = (parent: HtmlNode | null, name: string): HtmlNode | undefined => {
     if (parent === null) return undefined
-    const found = firstChildren.get(parent) ?? new Map(listNamed(parent).reverse())
+    const found = firstChildren.get(parent) ?? new Map(Array.from(parent.childNodes, toNamed).reverse())
     firstChildren.set(parent, found)
     return found.get(name)
   }
@@ -103,8 +98,7 @@ const createHeaderRows = (): ((row: HtmlNode) => boolean) => {
   }
 }
 
-const listNamed = (node: HtmlNode): [name: string, child: HtmlNode][] =>
-  Array.from(node.childNodes, (child) => [child.nodeName, child])
+const toNamed = (node: HtmlNode): [name: string, node: HtmlNode] => [node.nodeName, node]
 
 const voidElements = /^(area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr|p|li|td|th|tr|option)$/
 

@@ -21,11 +21,7 @@ const exifFields =
 export const prepareImage = async (job: PrepareJob): Promise<FileContents> => {
   const head = await readHead(job.path, headBytes)
   const { width, height, type = 'image' } = measureImage(head)
-  if (
-    width > fileBounds.imageSide ||
-    height > fileBounds.imageSide ||
-    width * height > fileBounds.imagePixels
-  )
+  if (Math.max(width, height) > fileBounds.imageSide || width * height > fileBounds.imagePixels)
     throw new UnreadableFileError(
       `it claims ${width} x ${height} pixels, more than is allowed; scale it down and upload it again`,
     )

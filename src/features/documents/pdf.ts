@@ -61,8 +61,11 @@ export const preparePdf = async (job: PrepareJob, bytes: number): Promise<FileCo
   }
   const { info } = await pdf.getMetadata().catch(() => ({ info: null }))
   const title = (info as { Title?: unknown } | null)?.Title
+  const opened = unpacked.map(({ name }) => JSON.stringify(`${job.name}/${name}`)).join(', ')
+  const where = opened === '' ? '' : `, opened as ${cutText(opened, 300)}`
+  const scans = `${namePages(scanned, 'is an image', 'are images')} without text${where}`
   const notes = [
-    ...(scanned.length > 0 ? [describeScanned(job.name, scanned, unpacked)] : []),
+    ...(scanned.length > 0 ? [scans] : []),
     ...(unseen.length > 0
       ? [
           `${namePages(unseen, 'has', 'have')} no text either; upload them by themselves to have their images opened`,
@@ -94,17 +97,6 @@ const namePages = (pages: readonly number[], one: string, many: string): string 
   }
   const named = runs.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`))
   return pages.length === 1 ? `page ${named} ${one}` : `pages ${named.join(', ')} ${many}`
-}
-
-const describeScanned = (
-  file: string,
-  pages: readonly number[],
-  images: readonly Pick<UnpackedFile, 'name'>[],
-): string => {
-  const fact = namePages(pages, 'is an image', 'are images')
-  const opened = images.map(({ name }) => JSON.stringify(`${file}/${name}`))
-  const where = opened.length === 0 ? '' : `, opened as ${cutText(opened.join(', '), 300)}`
-  return `${fact} without text${where}`
 }
 
 const openPdf = async (path: string) => {

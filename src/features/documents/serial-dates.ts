@@ -1,5 +1,5 @@
-/** What the format of a cell shows of its number: null: the number; a number: at least so many digits, as codes have. */
-export type NumberFormat = 'date' | 'time' | 'duration' | number | null
+/** What the format of a cell shows of its number: null: the number; `0`s and signs: the digits of a code, as `000-00-0000`. */
+export type NumberFormat = 'date' | 'time' | 'duration' | `0${string}` | null
 
 /** The formats that have no code in the file: days, times, and those of East Asia; 46 is `[h]:mm:ss`. */
 export const findBuiltInFormat = (id: number): NumberFormat => {
@@ -10,7 +10,8 @@ export const findBuiltInFormat = (id: number): NumberFormat => {
 
 /** Of a format code, what its letters mean: `dd/mm/yyyy`, `h:mm`, `[h]:mm`. */
 export const parseFormatCode = (code: string): NumberFormat => {
-  if (/^0{2,}$/.test(code)) return code.length
+  const digits = code.replaceAll('\\', '')
+  if (/^00+(?:[-: ]0+)*$/.test(digits)) return digits as `0${string}`
   const letters = code.replace(/"[^"]*"|\\.|[_*]./g, '')
   if (/\[(?:h+|m+|s+)\]/i.test(letters)) return 'duration'
   const shown = letters.replace(/\[[^[\]]*\]|am\/pm|a\/p/gi, '')
@@ -23,8 +24,13 @@ const dayMs = 86_400_000
 
 /** A number as the text that its format shows: of a serial number of days a date, a time, or a duration. `is1904`: the workbook counts from 1904. */
 export const toFormattedText = (serial: number, format: NumberFormat, is1904: boolean): string => {
-  if (typeof format === 'number')
-    return serial >= 0 && Number.isInteger(serial) ? String(serial).padStart(format, '0') : String(serial)
+  if (format?.startsWith('0')) {
+    if (serial < 0 || !Number.isInteger(serial)) return String(serial)
+    const places = format.replace(/\D/g, '').length
+    const digits = String(serial).padStart(places, '0')
+    let at = digits.length - places
+    return digits.slice(0, at) + format.replaceAll('0', () => digits[at++] ?? '')
+  }
   // a clock that shows no day counts on past midnight; with days of centuries it is a date
   if (format === 'duration' || (format === 'time' && Math.abs(serial) < 366)) return toClockText(serial)
   if (serial < 0 && !is1904) return String(serial)

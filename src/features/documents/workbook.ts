@@ -36,17 +36,13 @@ type Book = { strings: readonly string[]; formats: readonly NumberFormat[]; is19
 type SheetDoubts = Record<'merged' | 'errors' | 'empty', Set<string>>
 
 const toDoubtNotes = ({ merged, errors, empty }: SheetDoubts): string[] => {
-  const describe = (cells: Set<string>) => `${cells.size} (${[...cells].slice(0, 5).join(', ')})`
+  const remedy = '; open it in an office program, save it and upload it again'
+  const describe = (fact: string, cells: Set<string>, end = '') =>
+    cells.size > 0 ? [`${fact}: ${cells.size} (${[...cells].slice(0, 5).join(', ')})${end}`] : []
   return [
-    ...(merged.size > 0
-      ? [`merged cells have their value in the first of them only: ${describe(merged)}`]
-      : []),
-    ...(errors.size > 0 ? [`cells with an error are empty: ${describe(errors)}`] : []),
-    ...(empty.size > 0
-      ? [
-          `formulas without a stored result are empty: ${describe(empty)}; open it in an office program, save it and upload it again`,
-        ]
-      : []),
+    ...describe('merged cells have their value in the first of them only', merged),
+    ...describe('cells with an error are empty', errors),
+    ...describe('formulas without a stored result are empty', empty, remedy),
   ]
 }
 
@@ -63,13 +59,15 @@ const isDateSystem1904 = async (archive: Archive): Promise<boolean> => {
 
 const readSharedStrings = async (archive: Archive): Promise<string[]> => {
   const strings: string[] = []
+  const runs = createRuns()
   let text = ''
   await readXml(archive, 'xl/sharedStrings.xml', {
-    open: (tag) => {
+    open: (tag, { val }) => {
       if (tag === 'si') text = ''
+      runs.open(tag, val)
     },
     text: (chunk, element, parent) => {
-      if (isRichText(element, parent)) text += chunk
+      text += runs.read(chunk, element, parent)
     },
     close: (tag) => {
       if (tag !== 'si') return
@@ -81,8 +79,19 @@ const readSharedStrings = async (archive: Archive): Promise<string[]> => {
   return strings
 }
 
-/** Whether an element holds the text of a cell: the reading aid of an Asian text is no part of it. */
-const isRichText = (element: string, parent?: string): boolean => element === 't' && parent !== 'rPh'
+/** The text of a cell. The reading aid of an Asian one is no part of it, and raised digits are marks of footnotes and exponents: 12¹, m². */
+const createRuns = () => {
+  let isRaised = false
+  return {
+    open(tag: string, val: string | undefined): void {
+      if (tag === 'vertAlign' || tag === 'r' || tag === 'si' || tag === 'c') isRaised = val === 'superscript'
+    },
+    read(text: string, element: string, parent?: string): string {
+      if (element !== 't' || parent === 'rPh') return ''
+      return isRaised ? text.replace(/\d/g, (digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(digit)] ?? '') : text
+    },
+  }
+}
 
 /** Characters that XML does not have are written `_x000D_`. */
 const decodeEscapes = (text: string): string =>
@@ -128,8 +137,10 @@ async function* readRowBatches(
   let cell = { column: 0, type: '', style: 0, reference: '' }
   let value = ''
   let isFormula = false
+  const runs = createRuns()
   const chunks = parseXml(archive, part, {
     open: (tag, attributes) => {
+      runs.open(tag, attributes.val)
       if (tag === 'row') row = []
       if (tag === 'f') isFormula = true
       if (tag === 'mergeCell') doubts.merged.add(attributes.ref ?? '')
@@ -142,7 +153,7 @@ async function* readRowBatches(
       }
     },
     text: (text, element, parent) => {
-      if (element === 'v' || isRichText(element, parent)) value += text
+      value += element === 'v' ? text : runs.read(text, element, parent)
     },
     close: (tag) => {
       // the column is a claim of the file: it must not make a row of billions of cells

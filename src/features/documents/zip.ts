@@ -1,5 +1,4 @@
 import { createWriteStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -46,15 +45,10 @@ const findObstacle = ({ fileName, uncompressedSize }: yauzl.Entry, totalBytes: n
     : null
 }
 
-const isSystemFile = (name: string): boolean =>
-  name.startsWith('__MACOSX/') || /(^|\/)(\.DS_Store|Thumbs\.db)$/.test(name)
+const isSystemFile = (name: string): boolean => /^__MACOSX\/|(^|\/)(\.DS_Store|Thumbs\.db)$/.test(name)
 
+/** What an error leaves of it goes with the job's folder. */
 const unpack = async (archive: Archive, entry: yauzl.Entry, path: string): Promise<UnpackedFile> => {
-  try {
-    await pipeline(Readable.from(archive.chunks(entry)), createWriteStream(path))
-  } catch (error) {
-    await rm(path, { force: true })
-    throw error
-  }
+  await pipeline(Readable.from(archive.chunks(entry)), createWriteStream(path))
   return { name: entry.fileName.normalize('NFC'), path, bytes: entry.uncompressedSize }
 }

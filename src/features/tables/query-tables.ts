@@ -34,12 +34,7 @@ export const queryTables = async (
       type: file.type,
       part: table.part,
       rows: table.rows,
-      columns: table.columns.map(({ name, type, reading, null_words }) => ({
-        name,
-        type,
-        ...(reading && { reading }),
-        ...(null_words && { null_words }),
-      })),
+      columns: table.columns,
     }))
     const bytes = saved.reduce((sum, one) => sum + one.bytes, 0)
     const key = contentHash([

@@ -69,3 +69,14 @@ test('a member that is null is an absent one, but in data and metadata', () => {
   for (const name of ['messageId', 'role', 'parts'])
     expect(check({ [name]: null })).toThrow(`message.${name}`)
 })
+
+test('a configuration or metadata that is no object is refused', () => {
+  const message = { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'hello' }] }
+  for (const value of [[], 'x', 5, true]) {
+    for (const name of ['configuration', 'metadata'])
+      expect(() => checkMessage({ message, [name]: value }, '1.0')).toThrow(`${name} must be an object`)
+    expect(check({ metadata: value }, '0.3')).toThrow('message.metadata must be an object')
+  }
+  for (const value of [null, undefined, {}])
+    expect(() => checkMessage({ message, configuration: value, metadata: value }, '0.3')).not.toThrow()
+})

@@ -417,6 +417,53 @@ describe('statements', () => {
       expect(await query(sql), sql).toEqual([[24]])
   })
 
+  test('a text is not put in an order among numbers, nor rounded by the digits that it begins with', async () => {
+    await using tables = await openTables(
+      'a.csv',
+      'town;people;since\nUlm;1.234;2024-03-05\nBasel;999;2023-01-02\n',
+    )
+    const query = async (sql: string) => (await tables.query(sql)).rows
+    const terms = [
+      'people > 500',
+      't."people">=500.5',
+      '500 < people',
+      'people NOT BETWEEN -5 AND 500',
+      'since > 2023',
+    ]
+    await refuseEach(
+      query,
+      [...terms, 'abs(people)', 'round( t.people )'].map((term) => `SELECT town FROM t WHERE ${term}`),
+      /holds text, and SQLite would count only with the digits it begins with, or compare as letters sort/,
+    )
+    const days = "since > '2023-12-31' AND people <> 999 AND length(people) > 3 AND CAST(people AS REAL) < 2"
+    expect(await query(`SELECT town FROM t WHERE ${days}`)).toEqual([['Ulm']])
+  })
+
+  test('an integer beyond what a number holds keeps its digits', async () => {
+    const text = 'card,v\n4111111111111111,1\n5500000000000004,2\n'
+    const sql = 'SELECT sum(card), max(card), sum(v), 1.5, 9223372036854775807 FROM t'
+    expect((await ask('a.csv', text, sql)).rows).toEqual([
+      ['9611111111111115', 5500000000000004, 3, 1.5, '9223372036854775807'],
+    ])
+  })
+
+  test('lower, upper and LIKE know all letters', async () => {
+    await using tables = await openTables('a.csv', 'town,n\nKöln,1\nKÖLN,2\nkoln (x),4\n,8\n')
+    const query = async (sql: string) => (await tables.query(sql)).rows
+    expect(await query('SELECT lower(town) w, upper(town), sum(n) FROM t GROUP BY w ORDER BY w')).toEqual([
+      [null, null, 8],
+      ['koln (x)', 'KOLN (X)', 4],
+      ['köln', 'KÖLN', 3],
+    ])
+    for (const [pattern, sum] of [
+      ["'köl_'", 3],
+      ["'%Ö%'", 3],
+      ["'k%n (_)'", 4],
+      ["'%é'", null],
+    ])
+      expect(await query(`SELECT sum(n) FROM t WHERE town LIKE ${pattern}`), `${pattern}`).toEqual([[sum]])
+  })
+
   test('a sum over a window is refused where it is of a text alone', async () => {
     const text =
       'id,weight,ran,status,amount\n1,12 kg,26:30:00,paid,5\n2,1.5 kg,3:30:00,paid,6\n3,2 kg,1:00:00,open,7\n'

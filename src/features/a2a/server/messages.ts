@@ -68,8 +68,14 @@ const findPartProblem = (part: unknown, version: keyof typeof contents): string 
 
 /** Throws where a message is invalid as it came: the SDK reads more than the protocol allows. `version` is that of the wire. */
 export const checkMessage = (params: unknown, version: keyof typeof contents): void => {
-  const { message } = (params ?? {}) as { message?: Record<string, unknown> }
+  const { message, configuration, metadata } = (params ?? {}) as Record<string, unknown>
   if (!isJsonObject(message)) throw malformed('message is required')
+  for (const [name, value] of Object.entries({
+    configuration,
+    metadata,
+    'message.metadata': message.metadata,
+  }))
+    if (value != null && !isJsonObject(value)) throw malformed(`${name} must be an object`)
   for (const field of ['messageId', 'contextId', 'taskId'] as const) {
     const id = message[field]
     if (id === undefined || id === '') {
@@ -151,6 +157,7 @@ const toFileName = (at: number, name: string): string =>
 const toFiles = (message: Message): NonNullable<RunRequest['files']> =>
   message.parts.flatMap(({ content, filename, mediaType }, at): NonNullable<RunRequest['files']> => {
     const type = mediaType || 'application/octet-stream'
+    const name = toFileName(at, filename || 'file')
     switch (content?.$case) {
       case 'data': {
         const [key = 'data'] = isJsonObject(content.value) ? Object.keys(content.value) : []
@@ -158,17 +165,11 @@ const toFiles = (message: Message): NonNullable<RunRequest['files']> =>
         return [{ name: toFileName(at, `${key}.json`), type: 'application/json', content_base64 }]
       }
       case 'raw':
-        return [
-          {
-            name: toFileName(at, filename || 'file'),
-            type,
-            content_base64: content.value.toString('base64'),
-          },
-        ]
+        return [{ name, type, content_base64: content.value.toString('base64') }]
       case 'url': {
         const problem = checkUrl(content.value, { allowPrivate: false })
         if (problem) throw malformed(`message.parts[${at}].url ${problem.detail}`)
-        return [{ name: toFileName(at, filename || 'file'), type, url: content.value }]
+        return [{ name, type, url: content.value }]
       }
       default:
         return []

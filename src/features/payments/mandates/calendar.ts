@@ -54,7 +54,8 @@ export const hasWrongOffset = (text: string): boolean => {
  */
 export const readTimeSpan = (text: string): { from: number; to: number } | null => {
   const isDay = daySchema.safeParse(text).success
-  if (!isDay && !timeSchema.safeParse(text).success) return null
+  // Java writes no seconds where they are zero
+  if (!isDay && !timeSchema.safeParse(text.replace(/T\d\d:\d\d(?=[Z+-])/, '$&:00')).success) return null
   if (!isDay && !hasPossibleOffset(text)) return null
   const from = Date.parse(text)
   return { from, to: isDay ? from + dayMs - 1 : from }

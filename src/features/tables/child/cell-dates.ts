@@ -35,9 +35,7 @@ export const readDate = (cell: string, order: DateOrder, marks: Marks): string |
 /** Of two digits 00 to 29 and 69 to 99: those between are of another century in each program. */
 const toFullYear = (year: string): string => {
   if (year.length === 4) return year
-  const number = Number(year)
-  if (number > 29 && number < 69) return ''
-  return number < 69 ? `20${year}` : year.length === 2 ? `19${year}` : ''
+  return /^[012]\d$/.test(year) ? `20${year}` : /^(?:69|[789]\d)$/.test(year) ? `19${year}` : ''
 }
 
 const monthDays = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]

@@ -30,9 +30,13 @@ const dressed = new RegExp(
 const currencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'))
 const maxNumberChars = 60
 
+/** The digits and signs of East Asian keyboards. */
+const toHalfWidth = (text: string): string =>
+  text.replace(/[！-～]/g, (sign) => String.fromCharCode(sign.charCodeAt(0) - 0xfee0))
+
 /** A number in its dress: sign, unit, groups, decimal sign. */
 const readDressed = (cell: string, decimal: 'point' | 'comma', marks: Marks): number | undefined => {
-  const match = cell.length > maxNumberChars ? null : dressed.exec(cell)
+  const match = cell.length > maxNumberChars ? null : (dressed.exec(cell) ?? dressed.exec(toHalfWidth(cell)))
   if (!match) return undefined
   const [, outer, open, sign, within, inner, body = '', after, trailing, close] = match
   const before = outer ?? within

@@ -3,6 +3,7 @@ import type { ColumnType, PreparedColumn } from '../../../state/files/prepared-f
 import { cutText } from '../../../state/text/cut-text.ts'
 import type { Marks } from './cell-dates.ts'
 import { findFamily, type Reading } from './cell-values.ts'
+import type { RowSource } from './row-source.ts'
 
 /** A reading that no cell of a column contradicts, and what was met under it. */
 export type AliveReading = { reading: Reading; marks: Marks; read(cell: Cell): number | string | undefined }
@@ -18,11 +19,16 @@ export type ColumnFacts<Alive extends AliveReading = AliveReading> = {
   distinct: readonly Cell[]
 }
 
+/** What its source says of a table. */
+export type TableHints = Pick<RowSource, 'decimalHint' | 'named'>
+
 /** What the columns of a table that can be decided say about the others. */
 export type TableEvidence = {
   decimals: ReadonlySet<string>
   orders: ReadonlySet<string>
   hint: 'point' | null
+  /** There are numbers in columns that the header has no cells for. */
+  hasOverflow: boolean
 }
 
 /** `alive`: the reading, null for a text. `notes`: decisions that are said once for all their columns; `doubt`: why it is a text. */
@@ -38,13 +44,14 @@ const orderIds: ReadonlySet<string> = new Set(['dmy', 'mdy', 'ymd'])
 const isDecimal = ({ reading }: AliveReading): boolean => reading.family === 'number'
 const isOrder = ({ reading }: AliveReading): boolean => orderIds.has(reading.id)
 
-/** `hint`: the decimal sign that the format of the file suggests where no column decides. */
-export const findEvidence = (columns: readonly ColumnFacts[], hint: 'point' | null): TableEvidence => {
+export const findEvidence = (columns: readonly ColumnFacts[], hints: TableHints): TableEvidence => {
   const collect = (isWanted: (one: AliveReading) => boolean): Set<string> => {
     const only = columns.map(({ alive }) => alive.filter(isWanted)).filter(({ length }) => length === 1)
     return new Set(only.flat().map(({ reading }) => reading.id))
   }
-  return { decimals: collect(isDecimal), orders: collect(isOrder), hint }
+  const { decimalHint: hint = null, named = columns.length } = hints
+  const hasOverflow = columns.slice(named).some(({ alive }) => alive.some(isDecimal))
+  return { decimals: collect(isDecimal), orders: collect(isOrder), hint, hasOverflow }
 }
 
 /** How the cells of a column are read. What stays ambiguous is a text, and the doubt says why. */
@@ -54,21 +61,21 @@ export const decideColumn = <Alive extends AliveReading>(
 ): ColumnDecision<Alive> => {
   const [first] = facts.alive
   if (facts.distinct.length === 0) return { type: 'empty', alive: null, notes: [] }
-  if (first === undefined) return toText(explainMisfit(facts))
+  if (first === undefined) return { ...explainUnread(facts), ...toText(explainMisfit(facts)) }
   if (first.reading.family === 'number') return decideNumber(facts, evidence)
   if (first.reading.family === 'date') return decideDate(facts, evidence)
   if (first.reading.family === 'time')
     return {
       type: first.reading.id === 'time' ? 'time' : 'duration',
       alive: first,
-      notes: ['texts, of which seconds(x) makes numbers'],
+      notes: [
+        `texts, of which seconds(x) makes numbers${facts.distinct.some((cell) => /^\d{3}/.test(String(cell))) ? ' to sort and compare too' : ''}`,
+      ],
     }
   const { marks } = first
   if (!marks.has('truth literal') && !(marks.has('word for yes') && marks.has('word for no'))) return toText()
-  const words = marks.has('truth word')
-    ? ['words for yes and no, true and false are read as truth values']
-    : []
-  return { type: 'boolean', alive: first, notes: words }
+  const note = 'words for yes and no, true and false are read as truth values'
+  return { type: 'boolean', alive: first, notes: marks.has('truth word') ? [note] : [] }
 }
 
 const toText = <Alive extends AliveReading>(doubt?: string): ColumnDecision<Alive> => ({
@@ -82,8 +89,10 @@ const quote = (cell: Cell): string => JSON.stringify(cutText(String(cell).toWell
 
 const decideNumber = <Alive extends AliveReading>(
   { alive, example, distinct }: ColumnFacts<Alive>,
-  { decimals, hint }: TableEvidence,
+  { decimals, hint, hasOverflow }: TableEvidence,
 ): ColumnDecision<Alive> => {
+  if (hasOverflow)
+    return toText('rows have more numbers than the header has names, as where a comma splits one')
   const [decided = hint, ...others] = decimals
   const ambiguous = alive.length > 1 && example !== undefined
   const chosen = ambiguous
@@ -109,6 +118,9 @@ const decideNumber = <Alive extends AliveReading>(
     return toText(
       `all its cells have digits like ${quote(distinct[0] ?? '')}, as telephone numbers and codes have`,
     )
+  const texts = distinct.map(String)
+  // chapters 1.1 and 1.10 are not
+  const twin = texts.find((cell) => /[.,]\d+0$/.test(cell) && texts.includes(cell.slice(0, -1)))
   const notes = [
     ...(reading.id === 'comma' && (marks.has('comma decimals') || ambiguous) ? ['decimal comma'] : []),
     ...(reading.id === 'point' && ambiguous
@@ -119,6 +131,7 @@ const decideNumber = <Alive extends AliveReading>(
     ),
     ...(marks.has('parentheses') ? ['numbers in parentheses are negative'] : []),
     ...(marks.has('trailing minus') ? ['numbers that end with "-" are negative'] : []),
+    ...(twin ? [`${quote(twin.slice(0, -1))} and ${quote(twin)} are one number`] : []),
     ...(marks.has('rounded') ? ['digits beyond the 17th are rounded'] : []),
   ]
   const hasDecimals =
@@ -186,6 +199,17 @@ const dropUnlikelyOrders = <Alive extends AliveReading>(
 }
 
 const familyNames = { number: 'a number', date: 'a date', time: 'a time', boolean: 'a truth value' }
+
+/** "1.5 kg", "< 5", "1.2万", "05-Jan-2024", "Rp 1.250", "Jan 5, 2024" */
+const unreadForm =
+  /^(?:(?!\+|0\d|[\d.]+$)[\p{Sc}\p{Cf}<>~≈(+−–-]*\s?\p{Nd}[\p{Nd}.,'’\s]*[^\p{Nd}]{0,12}|\d\d?\P{Nd}{5,14}(?:\d\d){1,2}|[-−]?\p{L}{1,3}\.?\s?\d{1,3}(?:[.,\s]\d{2,3})+\D{0,3}|\p{L}{3,9}\.?\s\d\d?,?\s\d{4})$/u
+
+/** What a statement can convert: no sum of it is doubtful. */
+const explainUnread = ({ distinct }: ColumnFacts): { doubt?: string } => {
+  const unread = distinct.filter((cell) => unreadForm.test(String(cell)) && findFamily(cell) === null)
+  const doubt = `${quote(unread[0] ?? '')} is a number or a date with a unit, word or sign that is not read`
+  return unread.length * 2 > distinct.length ? { doubt } : {}
+}
 
 /** Why a column of which at least half is of one kind is a text; undefined: it is one. */
 const explainMisfit = ({ distinct, misfit }: ColumnFacts): string | undefined => {

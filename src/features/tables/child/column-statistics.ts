@@ -3,7 +3,13 @@ import type { PreparedColumn } from '../../../state/files/prepared-files.ts'
 import { cutText } from '../../../state/text/cut-text.ts'
 import { type Marks, toSeconds } from './cell-dates.ts'
 import { isNullText, isNullWord, neutralCell, type Reading, readings } from './cell-values.ts'
-import { type ColumnDecision, type ColumnFacts, decideColumn, findEvidence } from './column-decision.ts'
+import {
+  type ColumnDecision,
+  type ColumnFacts,
+  decideColumn,
+  findEvidence,
+  type TableHints,
+} from './column-decision.ts'
 import { isFilledCell } from './row-source.ts'
 
 const maxDistinct = 1000
@@ -150,11 +156,11 @@ const createColumn = (name: string) => {
 }
 
 const totalWords =
-  /^(?:(?:grand|sub)?[\s-]?totals?\b|sum(?:me|ma)?\b|gesamt|insgesamt|zusammen|somme\b|suma\b|totale\b|итого|всего|合计|总计|合計|總計)/i
+  /^(?:(?:grand|sub)?[\s-]?tota(?:l[est]?|als|al)\b|sum(?:me|ma)?\b|gesamt|insgesamt|zusammen|somme\b|suma\b|razem\b|celkem\b|toplam\b|összesen|yhteensä|i alt$|итого|всего|合计|总计|合計|總計|합계|총계)/i
 
 /** A whole cell that says so; the last row may be "Total of the year" too. */
 const totalLabel =
-  /^(?:(?:grand|sub)?[\s-]?totals?|(?:gesamt|zwischen)?summe|gesamt|insgesamt|(?:sous-)?total(?:\s(?:général|general|geral))?|somme|suma|totale|итого|всего|小计|小計|合计|总计|合計|總計)\s?:?$/i
+  /^(?:(?:grand|sub)?[\s-]?tota(?:l[est]?|als|al)|(?:gesamt|zwischen)?summe|gesamt|insgesamt|(?:sous-)?total(?:\s(?:général|general|geral))?|somme|summ?a|razem|celkem|toplam|összesen|yhteensä|i alt|итого|всего|小计|小計|合计|总计|合計|總計|소계|합계|총계)\s?:?$/i
 const averageWords = /^(?:(?:averages?|avg|mean|durchschnitt|mittelwert|moyenne|promedio)\b|среднее|平均)/i
 
 const noRange = { min: null, max: null, mean: null }
@@ -166,8 +172,8 @@ const toNote = (text: string, names: readonly string[]): string => {
   return `${text} (${names.slice(0, maxNames).join(', ')}${more})`
 }
 
-/** The statistics of all columns of a table, from batches of its rows. `hint`: see `findEvidence`. */
-export const createStatistics = (header: readonly string[], hint: 'point' | null) => {
+/** The statistics of all columns of a table, from batches of its rows. */
+export const createStatistics = (header: readonly string[], hints: TableHints) => {
   const columns = header.map(createColumn)
   let rows = 0
   return {
@@ -181,39 +187,41 @@ export const createStatistics = (header: readonly string[], hint: 'point' | null
         typeof cell === 'string' && words.test(cell.trim())
       const total = row.findIndex((cell) => isLabel(cell, totalWords))
       const first = row.findIndex(isFilledCell)
-      const label = total < 0 && isLabel(row[first] ?? '', averageWords) ? first : total
+      const isAverage = isLabel(row[first] ?? '', averageWords)
+      const isNamed = isAverage || (first === 0 && isLabel(row[0] ?? '', /\p{L}/u))
+      const label = total < 0 && isNamed ? first : total
       if ((label < 0 && first <= 0) || rows < 2) return null
       const facts = columns.map((column) => column.facts())
-      const evidence = findEvidence(facts, hint)
+      const evidence = findEvidence(facts, hints)
+      // those of zeros say nothing
       let sums = 0
-      let hasSum = false
       const isSum = row.every((cell, at) => {
         if (at === label || cell === '' || facts[at] === undefined) return true
-        const { alive } = decideColumn(facts[at], evidence)
-        const value =
-          alive?.reading.family === 'number'
-            ? alive.read(typeof cell === 'string' ? cell.trim() : cell)
-            : undefined
-        if (alive === null || typeof value !== 'number') return false
-        sums += 1
-        hasSum ||= value !== 0
+        const { alive, type } = decideColumn(facts[at], evidence)
+        const value = alive?.read(typeof cell === 'string' ? cell.trim() : cell)
+        if (alive === null || type === 'boolean' || typeof value !== 'number') return false
+        if (value !== 0) sums += 1
         return Math.abs(alive.sum() - value) <= Math.max(1e-6, Math.abs(value) * 1e-9)
       })
-      const bare = 'the last row has no name and is the sum of the others: leave it out of sums'
-      const isNamed = (facts[0]?.distinct.length ?? 0) > 0
-      if (label < 0) return isSum && hasSum && isNamed ? { isSum: false, note: bare } : null
-      const text = String(row[label]).trim()
+      const text = String(row[label] ?? '').trim()
       const name = JSON.stringify(cutText(text, 40))
-      if (isSum && sums > 0)
+      if (total >= 0 && isSum && sums > 0)
         return { isSum: true, note: `the last row, ${name}, is the sum of the others and is left out` }
       // the note of all such rows says it
-      return totalLabel.test(text)
-        ? null
-        : { isSum: false, note: `the last row, ${name}, may be a total or an average of the others` }
+      if (totalLabel.test(text)) return null
+      const subject = isNamed || total >= 0 ? `, ${name},` : ' has no name and'
+      const toNote = (note: string) => ({ isSum: false, note: `the last row${subject} ${note}` })
+      if (total >= 0 || isAverage) return toNote('may be a total or an average of the others')
+      const condition = isNamed ? ' where it is their total' : ''
+      // of few numbers one is often the sum of the others
+      if (isSum && sums > 0 && (facts[0]?.distinct.length ?? 0) > 0 && (!isNamed || rows + sums > 3))
+        return toNote(`is the sum of the others: leave it out of sums${condition}`)
+      const isAlone = row.filter(isFilledCell).length === 1 && header.length > 1
+      return isAlone && /[:：*.;()]|\s\S+\s/.test(text) ? toNote('may be a footnote') : null
     },
     describe() {
       const facts = columns.map((column) => column.facts())
-      const evidence = findEvidence(facts, hint)
+      const evidence = findEvidence(facts, hints)
       const decisions = facts.map((one, at): ColumnDecision<Track> => {
         const decision = decideColumn(one, evidence)
         const words = columns[at]?.words() ?? []
@@ -232,18 +240,13 @@ export const createStatistics = (header: readonly string[], hint: 'point' | null
         const isNull = (word: string) => !isText || isNullText(word) || (!areCodes && fileWords.has(word))
         const prepared = column.describe(decision, isNull)
         for (const note of decision.notes) addNote(note, prepared.name)
-        if (prepared.null_words)
-          addNote(
-            `read as empty: ${prepared.null_words.map((word) => JSON.stringify(word)).join(', ')}`,
-            prepared.name,
-          )
+        const words = prepared.null_words?.map((word) => JSON.stringify(word)).join(', ')
+        if (words) addNote(`read as empty: ${words}`, prepared.name)
         return prepared
       })
       const labels = new Set(columns.flatMap((column) => column.listTexts(totalLabel)))
       const totals = [...labels].slice(0, maxSamples).map((label) => JSON.stringify(label))
-      const doubts = decisions.flatMap(({ doubt }, at) =>
-        doubt === undefined ? [] : [`${header[at]} is text: ${doubt}`],
-      )
+      const doubts = decisions.flatMap(({ doubt }, at) => (doubt ? [`${header[at]} is text: ${doubt}`] : []))
       return {
         rows,
         columns: described,

@@ -67,6 +67,8 @@ async function* readRowBatches(
   const parser = parse({
     delimiter,
     bom: true,
+    // those of its first line may not be those of the others
+    record_delimiter: ['\n', '\r\n', '\r'],
     relax_column_count: true,
     relax_quotes: true,
     skip_empty_lines: true,

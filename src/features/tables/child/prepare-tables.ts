@@ -73,7 +73,7 @@ const describeSource = async (source: RowSource): Promise<TableContents> => {
   const header = source.header.slice(0, fileBounds.columns)
   if (source.header.length > header.length)
     notes.push(`only the first ${fileBounds.columns} of its ${source.header.length} columns are read`)
-  const statistics = createStatistics(header, source.decimalHint ?? null)
+  const statistics = createStatistics(header, source)
   let longer = 0
   // the last row may be a total
   let last: Cell[][] = []
@@ -90,9 +90,7 @@ const describeSource = async (source: RowSource): Promise<TableContents> => {
   if (longer > 0) notes.push(`cells beyond the last column are not read, in ${longer} of its rows`)
   const { rows, columns, notes: decisions } = statistics.describe()
   const withoutValues = { samples: [], distinct: null, min: null, max: null, mean: null }
-  const described =
-    columns.length <= maxDescribedColumns
-      ? columns
-      : columns.map((column) => ({ ...column, ...withoutValues }))
+  const isWide = columns.length > maxDescribedColumns
+  const described = columns.map((column) => (isWide ? { ...column, ...withoutValues } : column))
   return { part: source.part, rows, columns: described, notes: [...notes, ...decisions, ...source.notes()] }
 }

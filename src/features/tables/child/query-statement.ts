@@ -45,9 +45,8 @@ const loadTable = async (database: Database, table: LoadedTable, readers: FileRe
       ({ name, type }) => `"${name.replaceAll('"', '""')}" ${sqlTypes[type] ?? 'TEXT'}`,
     )
     database.run(`CREATE TABLE ${quoteName(table.table)} (${columns.join(', ')})`)
-    const insert = database.prepare(
-      `INSERT INTO ${quoteName(table.table)} VALUES (${columns.map(() => '?').join(', ')})`,
-    )
+    const places = columns.map(() => '?').join(', ')
+    const insert = database.prepare(`INSERT INTO ${quoteName(table.table)} VALUES (${places})`)
     database.run('BEGIN')
     const readers = table.columns.map(openCellReader)
     let rows = 0
@@ -91,9 +90,21 @@ const openCellReader = ({ type, reading, null_words }: LoadedTable['columns'][nu
 
 const plainNumber = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?\s*$/i
 
-/** Adds `seconds` of times and durations, and sums that refuse a text which is not a number or is ambiguous. */
+const toLikePattern = (like: string): RegExp => {
+  const literal = like.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+  return new RegExp(`^${literal.replaceAll('%', '[^]*?').replaceAll('_', '[^]')}$`, 'iu')
+}
+
+/** Adds `seconds` of times and durations, functions that know all letters, and sums that refuse a text which is not a number or is ambiguous. */
 const addFunctions = (database: Database, { sql, tables }: QueryJob): void => {
   database.create_function('seconds', (text: unknown) => toSeconds(String(text)))
+  // SQLite's own know the letters of ASCII only
+  database.create_function('lower', (text: unknown) => text && String(text).toLowerCase())
+  database.create_function('upper', (text: unknown) => text && String(text).toUpperCase())
+  if (/[^\0-\x7f]/.test(sql))
+    database.create_function('like', (pattern: unknown, text: unknown) =>
+      pattern === null || text === null ? null : Number(toLikePattern(String(pattern)).test(String(text))),
+    )
   if (!maySumTexts(sql, tables)) return
   const isDoubtful = tables.some(({ columns }) => columns.some(({ reading }) => reading === 'doubtful'))
   const aggregates = database as WithAggregates
@@ -118,16 +129,7 @@ const addFunctions = (database: Database, { sql, tables }: QueryJob): void => {
 }
 
 /** What the types of sql.js lack. */
-type WithAggregates = Database & {
-  create_aggregate<State>(
-    name: string,
-    steps: {
-      init(): State
-      step(state: State, value: unknown): State
-      finalize(state: State): number | null
-    },
-  ): void
-}
+type WithAggregates = Database & { create_aggregate(name: string, steps: object): void }
 type Sum = { sum: number; count: number }
 
 /** Writes a draft and renames it, so that no statement reads half of it. With a full disk the next statement loads again. */
@@ -141,13 +143,8 @@ const saveDatabase = async (
   } catch {}
 }
 
-const comment = /^\s*(--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)/
-
-const withoutComments = (text: string): string => {
-  let rest = text
-  while (comment.test(rest)) rest = rest.replace(comment, '')
-  return rest.trim()
-}
+const comments = /^(?:\s*(?:--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/))+/
+const withoutComments = (text: string): string => text.replace(comments, '').trim()
 
 /** The only statement of a text. Throws `RefusedStatementError` when there are more or it may write. */
 const parseSingleStatement = (database: Database, text: string): Statement => {
@@ -165,12 +162,15 @@ const parseSingleStatement = (database: Database, text: string): Statement => {
 const maxRows = 200
 const maxChars = 60_000
 
+/** What the types of sql.js lack. */
+type ExactStatement = Statement & { get(params: null, config: { useBigInt: true }): unknown[] }
+
 const readResultRows = (statement: Statement): TableRows => {
   const rows: TableCell[][] = []
   let chars = 0
   let hasMore = false
   while (!hasMore && statement.step()) {
-    const row = statement.get().map(toCell)
+    const row = (statement as ExactStatement).get(null, { useBigInt: true }).map(toCell)
     chars += row.reduce<number>((sum, cell) => sum + String(cell).length + 3, 0)
     hasMore = rows.length === maxRows || chars > maxChars
     if (!hasMore) rows.push(row)
@@ -182,6 +182,7 @@ const maxCellChars = 2000
 
 const toCell = (value: unknown): TableCell => {
   if (value === null || typeof value === 'number') return value
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
   if (value instanceof Uint8Array) return `(${value.length} bytes)`
   const text = String(value)
   return text.length > maxCellChars ? `${text.slice(0, maxCellChars).toWellFormed()}…` : text

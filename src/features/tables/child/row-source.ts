@@ -11,6 +11,8 @@ export type RowSource = {
   /** The sheet or the path inside the file; null when the file is the table. */
   part: string | null
   header: readonly string[]
+  /** How many of its columns the first line of a text file has cells for, where others have more. */
+  named?: number
   /** The rows below the header; a shorter row lacks its last cells. May be called again. */
   batches(): AsyncIterable<Cell[][]>
   /** What was decided about the table and what could not be read, complete once all rows were. */
@@ -40,7 +42,10 @@ export const toColumnNames = (cells: readonly Cell[]): string[] => {
 /** Whether a cell has more than spaces. */
 export const isFilledCell = (cell: Cell | undefined): cell is Cell =>
   cell !== undefined && (typeof cell === 'number' || cell.trim() !== '')
-const isFilled = (cells: readonly Cell[]): boolean => cells.some(isFilledCell)
+/** Below the header of a printed table. */
+const rule = /^\s*[-=+]{3,}\s*$/
+const isFilled = (cells: readonly Cell[]): boolean =>
+  cells.some((cell) => isFilledCell(cell) && (cells.length === 1 || !rule.test(String(cell))))
 
 /** Rows, and cells in all, that decide where the table begins; above the header are at most so many rows. */
 const sampledRows = 100
@@ -111,11 +116,18 @@ const joinNames = ([first = [], second]: readonly (readonly Cell[])[], width: nu
   })
 }
 
-/** The width that most rows have; of two the larger. */
+const areNames = ({ kinds }: SampledRow): boolean => kinds.every((kind) => kind === 'text' || kind === 'none')
+
+/** The width that most rows have, of two the larger; or that of names below many short lines, from which on most have it. */
 const findUsualWidth = (rows: readonly SampledRow[]): number => {
   const counts = new Map<number, number>()
   for (const { width } of rows) counts.set(width, (counts.get(width) ?? 0) + 1)
-  return [...counts].toSorted(([a, times], [b, others]) => others - times || b - a)[0]?.[0] ?? 1
+  const [[usual] = [1]] = [...counts].toSorted(([a, times], [b, others]) => others - times || b - a)
+  const wide = rows.findIndex((row, at) => {
+    const most = rows.slice(at).filter(({ width }) => width >= row.width).length
+    return row.width > usual && areNames(row) && most * 2 > rows.length - at && countVotes(rows, at) > 0
+  })
+  return rows[wide]?.width ?? usual
 }
 
 /** The kinds of the cells of a column below a row. */
@@ -136,14 +148,12 @@ const countVotes = (rows: readonly SampledRow[], at: number): number =>
 
 /** The row of names at or below `start`, where the rows between are no data of the table below it: "Created", "2026-01-05". */
 const findNames = (rows: readonly SampledRow[], start: number, usual: number): number => {
-  const areNames = ({ filled, kinds }: SampledRow): boolean =>
-    filled >= usual && kinds.every((kind) => kind === 'text' || kind === 'none')
   const isData = ({ filled, kinds }: SampledRow, at: number): boolean =>
     filled >= usual &&
     kinds.every((kind, column) => kind === 'none' || findKindsBelow(rows, at, column).has(kind))
   for (const [at, row] of rows.slice(0, maxRowsAbove + 1).entries()) {
     if (at < start) continue
-    if (areNames(row)) return at === start || countVotes(rows, at) > 0 ? at : start
+    if (row.filled >= usual && areNames(row)) return at === start || countVotes(rows, at) > 0 ? at : start
     if (isData(row, at)) return start
   }
   return start
@@ -193,20 +203,23 @@ export const openRowSource = async (
   let cells = 0
   for await (const batch of open()) {
     for (const row of batch.filter(isFilled)) {
-      if (sample.length === sampledRows || cells > sampledCells) break
-      sample.push(row)
+      if (cells > sampledCells || sample.push(row) === sampledRows) cells = Number.POSITIVE_INFINITY
       cells += row.length
     }
-    if (sample.length === sampledRows || cells > sampledCells) break
+    if (cells > sampledCells) break
   }
   if (sample.length === 0) return null
   const { above, lines, width } = decideLayout(sample.map(toSampledRow))
   const skipped = above + lines
-  const header = toColumnNames(joinNames(sample.slice(above, skipped), width))
+  const names = sample.slice(above, skipped)
+  const header = toColumnNames(joinNames(names, width))
+  // a sheet has a place for each cell, and a line of text only those before the next
+  const named = part === null && lines > 0 ? Math.max(...names.map(({ length }) => length)) : width
   const decisions = [
     ...(above > 0
       ? [`${above} ${above === 1 ? 'line' : 'lines'} above the header: ${quoteRows(sample.slice(0, above))}`]
       : []),
+    ...(named < width ? [`its header has ${named} of ${width} cells: values may be of other columns`] : []),
     ...(lines === 0 ? ['no header: its first row is data'] : []),
     ...(lines === 2 ? ['its header has two lines'] : []),
     ...(lines === 1 && header.filter((name) => /^\d{1,3}$/.test(name)).length > 3
@@ -216,15 +229,11 @@ export const openRowSource = async (
   return {
     part,
     header,
+    named,
     async *batches() {
-      let skip = skipped
+      let at = 0
       for await (const batch of open()) {
-        let rows = batch.filter(isFilled)
-        if (skip > 0) {
-          const dropped = Math.min(skip, rows.length)
-          rows = rows.slice(dropped)
-          skip -= dropped
-        }
+        const rows = batch.filter((row) => isFilled(row) && at++ >= skipped)
         if (rows.length > 0) yield rows
       }
     },
@@ -232,18 +241,7 @@ export const openRowSource = async (
   }
 }
 
-const quoteRows = (rows: readonly Cell[][]): string =>
-  JSON.stringify(
-    cutText(
-      rows
-        .map((row) =>
-          row
-            .filter(isFilledCell)
-            .map((cell) => String(cell).trim())
-            .join(' '),
-        )
-        .join(' / ')
-        .toWellFormed(),
-      200,
-    ),
-  )
+const quoteRows = (rows: readonly Cell[][]): string => {
+  const texts = rows.map((row) => row.filter(isFilledCell).join(' ').replace(/\s+/g, ' ').trim())
+  return JSON.stringify(cutText(texts.join(' / ').toWellFormed(), 200))
+}

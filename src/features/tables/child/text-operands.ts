@@ -27,7 +27,9 @@ const tokenize = (sql: string): Token[] => {
 
 const isWord = (token: Token | undefined, word: string): boolean => token?.text.toLowerCase() === word
 
-const operators: ReadonlySet<string | undefined> = new Set(['+', '-', '*', '/', '%'])
+/** What makes a number of what comes before it, or after it: arithmetic, an order beside a number, functions. */
+const operandBefore = /^(?:[-+*/%](?: |$)|(?:(?:not )?between|[<>](?: =)?) (?:[-+] )?\d)/i
+const operandAfter = /(?:^| )(?:[-+*/%]|\d\S* [<>](?: =)?|(?:abs|round) \()$/i
 const aggregates: ReadonlySet<string | null> = new Set(['sum', 'avg', 'total'])
 const words = new Set('cast real integer int numeric float true false'.split(' '))
 const numberTypes: ReadonlySet<string> = new Set(['integer', 'number', 'boolean', 'empty'])
@@ -43,12 +45,13 @@ export const maySumTexts = (sql: string, tables: readonly LoadedTable[]): boolea
       columns.filter(({ type }) => numberTypes.has(type) === isNumber).map(({ name }) => name.toLowerCase()),
     )
   const numbers = select(true)
-  const texts = select(false)
+  const textNames = select(false)
   const tokens = tokenize(sql)
   const aliases = findAliases(tokens)
+  const texts = tokens.map(({ text }) => text)
   const isText = (at: number): boolean => {
     const { name = null, level = 0 } = tokens[at] ?? {}
-    if (name === null || !texts.has(name) || numbers.has(name)) return false
+    if (name === null || !textNames.has(name) || numbers.has(name)) return false
     // what the statement names itself before, or within, may be a number
     const alias = aliases.get(name)
     return alias === undefined || (alias.at >= at && alias.level <= level)
@@ -56,17 +59,19 @@ export const maySumTexts = (sql: string, tables: readonly LoadedTable[]): boolea
   for (const [at, { text }] of tokens.entries()) {
     const before = tokens[at - 1]?.text === '.' ? at - 3 : at - 1
     const after = tokens[at + 1]?.text
-    const isOperand = operators.has(tokens[before]?.text) || operators.has(after)
+    const isOperand =
+      operandBefore.test(texts.slice(at + 1, at + 5).join(' ')) ||
+      operandAfter.test(texts.slice(Math.max(0, before - 3), before + 1).join(' '))
     if (isOperand && after !== '(' && after !== '.' && isText(at))
       throw new RefusedStatementError(
-        `${text} holds text, and SQLite would count only with the digits it begins with; convert it first: julianday(x) for dates, seconds(x) for times and durations, CAST(replace(x, …) AS REAL) for others`,
+        `${text} holds text, and SQLite would count only with the digits it begins with, or compare as letters sort; convert it first: julianday(x) for dates, seconds(x) for times and durations, CAST(replace(x, …) AS REAL) for others`,
       )
   }
   const sums = tokens.flatMap(({ text }, at) =>
     text === '(' && aggregates.has(tokens[at - 1]?.name ?? null) ? [at] : [],
   )
   if (!tokens.some((one) => isWord(one, 'over')))
-    return sums.some((at) => listNames(tokens, at).some((name) => texts.has(name) || !numbers.has(name)))
+    return sums.some((at) => listNames(tokens, at).some((name) => textNames.has(name) || !numbers.has(name)))
   const wrong = tokens[sums.map((at) => findOnlyColumn(tokens, at)).find(isText) ?? -1]
   if (wrong !== undefined)
     throw new RefusedStatementError(

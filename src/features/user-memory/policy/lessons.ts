@@ -88,10 +88,8 @@ const maxTextChars = 8000
 /** The prompt about a turn. The user's words are plain; an answer, a summary or a memory may repeat a page or a file, so they are fenced. */
 export const distilParts = ({ prompt, answer, summary, memories }: EndedTurn): PromptPart[] => {
   const fence = createDataFence({ prompts: [prompt] })
-  const known = fence(
-    memories.map(({ content }, at) => `${at + 1}. ${content}`).join('\n'),
-    toLabel('memory'),
-  )
+  const lines = memories.map(({ content }, at) => `${at + 1}. ${content}`)
+  const known = fence(lines.join('\n'), toLabel('memory'))
   return [
     part(titles.talk, fence(summary, derivedLabel), 'agent'),
     part(titles.known, known, 'memory'),

@@ -1,3 +1,4 @@
+import { queryOne } from '../../../infra/database/database.ts'
 import { emptyCanonicalRequest } from '../../../models/call/models-port.ts'
 import type { ModelGateway } from '../../../models/ports/call-ports.ts'
 import type { ModelCaller, RegistryView } from '../../../models/ports/model-ports.ts'
@@ -103,13 +104,9 @@ const readOrSetSize = async (sql: Sql, space: string, length: number): Promise<n
       `the vectors of "${space}" have ${length} numbers; memory stores 1 to ${maxDimensions}`,
       { remedy: 'route the role "embedding" to a model with fewer numbers' },
     )
-  await sql.query(
-    'INSERT INTO memory_spaces (space, dimensions) VALUES ($1, $2) ON CONFLICT (space) DO NOTHING',
-    [space, length],
-  )
-  const { rows } = await sql.query<{ dimensions: number }>(
-    'SELECT dimensions FROM memory_spaces WHERE space = $1',
-    [space],
-  )
-  return rows[0]?.dimensions ?? length
+  const insert =
+    'INSERT INTO memory_spaces (space, dimensions) VALUES ($1, $2) ON CONFLICT (space) DO NOTHING'
+  await sql.query(insert, [space, length])
+  const select = 'SELECT dimensions FROM memory_spaces WHERE space = $1'
+  return (await queryOne<{ dimensions: number }>(sql, select, [space]))?.dimensions ?? length
 }

@@ -16,11 +16,8 @@ import { asUser, everyUser, type MemoryOwner } from './user-scope.ts'
  */
 export const forgetMemory = (database: Database, business: string, id: string): Promise<boolean> =>
   asUser(database, { business, user_id: everyUser }, async (sql) => {
-    const row = await queryOne<{ user_id: string }>(
-      sql,
-      'SELECT user_id FROM memories WHERE tenant = $1 AND memory_id = $2',
-      [business, id],
-    )
+    const statement = 'SELECT user_id FROM memories WHERE tenant = $1 AND memory_id = $2'
+    const row = await queryOne<{ user_id: string }>(sql, statement, [business, id])
     if (!row) return false
     const owner = { business, ...row }
     await lockUser(sql, owner)

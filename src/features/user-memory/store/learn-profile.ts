@@ -21,11 +21,8 @@ const changeProfile = async (
   { business, user_id }: MemoryOwner,
   change: (user: LearnedProfile) => LearnedProfile | null,
 ): Promise<string[]> => {
-  const user = await queryOne<LearnedProfile>(
-    sql,
-    'SELECT profile, learned FROM users WHERE tenant = $1 AND user_id = $2 FOR UPDATE',
-    [business, user_id],
-  )
+  const statement = 'SELECT profile, learned FROM users WHERE tenant = $1 AND user_id = $2 FOR UPDATE'
+  const user = await queryOne<LearnedProfile>(sql, statement, [business, user_id])
   const changed = user && change(user)
   if (!changed) return []
   await writeUserProfile(sql, business, user_id, changed)

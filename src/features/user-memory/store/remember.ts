@@ -117,11 +117,8 @@ export const writeNote = async (
   isForgotten: () => Promise<boolean> = async () => false,
 ): Promise<RememberResult> => {
   const { note, id } = ready
-  const written = await queryOne<{ kind: Note['kind'] }>(
-    sql,
-    'SELECT kind FROM memories WHERE tenant = $1 AND memory_id = $2',
-    [owner.business, id],
-  )
+  const statement = 'SELECT kind FROM memories WHERE tenant = $1 AND memory_id = $2'
+  const written = await queryOne<{ kind: Note['kind'] }>(sql, statement, [owner.business, id])
   if (written)
     return { keep: true, id, content: note.content, kind: note.kind ?? 'fact', subject: null, supersedes: [] }
   if (await isForgotten()) return { keep: false, reason: 'forgotten', id: null }

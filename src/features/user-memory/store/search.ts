@@ -208,11 +208,7 @@ const queryLists = (
   limit: number,
 ): Promise<ResultList[]> => {
   const listLimit = Math.max(limit, listLength)
-  const readList = async (
-    space: string | null,
-    statement: string,
-    values: unknown[],
-  ): Promise<ResultList> => {
+  const readList = async (space: string | null, statement: string, values: unknown[]) => {
     const { rows } = await sql.query<MemoryRow>(statement, [business, user_id, ...values, listLimit])
     return { space, rows }
   }

@@ -52,15 +52,10 @@ export const clearLeakingTexts = async (
   const leaking = new Set(findLeakingSessions(summaries, forgotten))
   await clearSessionSummaries(sql, owner.business, owner.user_id, [...leaking])
   const contents = forgotten.memories.map((memory) => memory.content)
-  const repeating = turns.filter(
-    ({ session_id, content }) => leaking.has(session_id) || repeatsMemory(content, contents),
-  )
-  if (repeating.length > 0)
-    await deleteTurns(
-      sql,
-      owner,
-      repeating.map(({ number }) => number),
-    )
+  const repeating = turns
+    .filter(({ session_id, content }) => leaking.has(session_id) || repeatsMemory(content, contents))
+    .map(({ number }) => number)
+  if (repeating.length > 0) await deleteTurns(sql, owner, repeating)
 }
 
 /** The sessions with one of these runs, or with a copy of it: a fork has the summary too. */

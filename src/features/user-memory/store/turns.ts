@@ -104,10 +104,8 @@ export const readSessionTurns = async (
   { business }: MemoryOwner,
   sessionId: string,
 ): Promise<string[]> => {
-  const { rows } = await sql.query<{ content: string }>(
-    'SELECT content FROM turns WHERE tenant = $1 AND session_id = $2 ORDER BY turn',
-    [business, sessionId],
-  )
+  const statement = 'SELECT content FROM turns WHERE tenant = $1 AND session_id = $2 ORDER BY turn'
+  const { rows } = await sql.query<{ content: string }>(statement, [business, sessionId])
   return rows.map(({ content }) => content)
 }
 

@@ -43,6 +43,8 @@ const allowed: [name: string, value: unknown, expiry: string, display?: string][
   ['a tiny amount', 5e-324, '2030-01-01T00:00:00Z'],
   ['a huge amount', 1e300, '2030-01-01T00:00:00Z'],
   ['a time without an offset', 5, '2030-01-01T00:00:00.123456'],
+  ['a time without seconds', 5, '2030-01-01T00:00Z'],
+  ['a time without seconds at an offset', 5, '2030-01-01T00:00-05:00'],
   ['a time with an offset of no place on Earth', 5, '2030-01-01T00:00:00+20:00'],
   ['a member of more than 256 KB', 5, '2030-01-01T00:00:00Z', 'x'.repeat(300_000)],
 ]
