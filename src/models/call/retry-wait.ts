@@ -82,7 +82,11 @@ const listClosed = (
  * time does not count: it may be billed each time. docs/decisions/0044.
  */
 const isOutage = ({ error: { code, retry, mayBill, page } }: FailedRequest): boolean =>
-  retry && (page !== undefined || /unavailable|limited/.test(code) || (code === 'model_timeout' && !mayBill))
+  retry &&
+  (page !== undefined ||
+    code === 'model_unavailable' ||
+    code === 'model_rate_limited' ||
+    (code === 'model_timeout' && !mayBill))
 
 /** How long a call waits before the next round through its candidates. `round` counts from 1. */
 export const planRetryWait = (

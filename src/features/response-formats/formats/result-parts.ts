@@ -117,8 +117,8 @@ export const readVectors = (value: unknown): (readonly number[])[] => {
 /** A list of `{index, score}` (or `relevance_score`), in the vendor's order. */
 export const readRanking = (value: unknown): CanonicalResult['ranking'] =>
   toList(value).map((entry, at) => {
-    const { index: at0, score, relevance_score } = isJsonObject(entry) ? entry : {}
-    const [index, number] = [readIndex(at0), score ?? relevance_score]
+    const { index: given, score, relevance_score } = isJsonObject(entry) ? entry : {}
+    const [index, number] = [readIndex(given), score ?? relevance_score]
     if (index !== null && typeof number === 'number' && Number.isFinite(number))
       return { index, score: number }
     throw new UnreadableResponseError('ranking', `ranking gives an entry without index and score at ${at}`)
