@@ -28,7 +28,7 @@ const isWholeLine = (text: string): boolean =>
 export const listEventTexts = ({ event, data }: EventSourceMessage): string[] => {
   if (event && /^(ping|heartbeat|keep-?alive)$/i.test(event)) return ['']
   const text = data.startsWith('data:') ? data.slice(5).trimStart() : data
-  if (event && /^(error|exception)$/i.test(event)) {
+  if (event && text.length <= maxBlockingLength && /^(error|exception)$/i.test(event)) {
     const value = parseJsonOrText(text)
     return [findReportedError(value) ? text : JSON.stringify({ error: readErrorValue(value) ?? event })]
   }
