@@ -8,6 +8,11 @@ import { testInAll } from './support/tier.ts'
 /** What functions make patterns of, by the code that makes them: an example of each. */
 const examples: Readonly<Record<string, readonly RegExp[]>> = {
   "app/cli/doctor/queue.ts new RegExp(`^${name}:(\\\\S+)`, 'm')": [/^redis_version:(\S+)/m],
+  "features/user-memory/policy/asked-dates.ts new RegExp(`\\\\b(?:${words})\\\\b|${signs}`, 'i')": [
+    /\b(?:(?:(?:on|am) )?(?:(may|mai) (\d\d?)(?:st|nd|rd|th)?|(\d\d?)(?:st|nd|rd|th|\.)? (may|mai))(?:,? (\d{4}))?)\b|(\d\d?)月(\d\d?)[日号]/i,
+    /\b(?:(\d\d?|a|an|two) (day|week)s? ago|vor (\d\d?|a|an|two) (day|week)e?n?)\b|(\d\d?|一|两)\s*个?(周|月)前/i,
+    /\b(?:(this|diese[nrs]?)|last|(?:letzte|vorige)[nrs]?) (week|month)\b|(?:(这个?|本|今)|上个?|去)(周|月)/i,
+  ],
   "app/cli/renderer.ts new RegExp(`.{1,${width}}`, 'gu')": [/.{1,80}/gu],
   'graph/text-streaming.ts new RegExp(`"${field}"\\\\s*:\\\\s*"`)': [/"answer"\s*:\s*"/],
   "features/offline-model/conditions.ts new RegExp(whole, 'iu')": [

@@ -49,7 +49,7 @@ export default defineTool({
   name: 'query_table',
   description:
     "Runs one SQL SELECT (SQLite) over the tables of the run's files (CSV, XLSX, JSON) and gives at most 200 rows; " +
-    'the list of files names the tables and their columns. Dates are ISO texts, booleans 1 or 0; integers divide without a rest.',
+    'the list of files names the tables and their columns. Dates are ISO texts, booleans 1 or 0.',
   kinds: ['call'],
   pure: true,
   provenance: 'file',

@@ -90,21 +90,12 @@ const openCellReader = ({ type, reading, null_words }: LoadedTable['columns'][nu
 
 const plainNumber = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?\s*$/i
 
-const toLikePattern = (like: string): RegExp => {
-  const literal = like.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
-  return new RegExp(`^${literal.replaceAll('%', '[^]*?').replaceAll('_', '[^]')}$`, 'iu')
-}
-
 /** Adds `seconds` of times and durations, functions that know all letters, and sums that refuse a text which is not a number or is ambiguous. */
 const addFunctions = (database: Database, { sql, tables }: QueryJob): void => {
   database.create_function('seconds', (text: unknown) => toSeconds(String(text)))
   // SQLite's own know the letters of ASCII only
   database.create_function('lower', (text: unknown) => text && String(text).toLowerCase())
   database.create_function('upper', (text: unknown) => text && String(text).toUpperCase())
-  if (/[^\0-\x7f]/.test(sql))
-    database.create_function('like', (pattern: unknown, text: unknown) =>
-      pattern === null || text === null ? null : Number(toLikePattern(String(pattern)).test(String(text))),
-    )
   if (!maySumTexts(sql, tables)) return
   const isDoubtful = tables.some(({ columns }) => columns.some(({ reading }) => reading === 'doubtful'))
   const aggregates = database as WithAggregates
