@@ -20,6 +20,8 @@ const { values, positionals } = parseArgs({
   },
 })
 
+/** Read at the start: the figures of the first suite change the tree, and not what is tried. */
+const commit = execFileSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' }).trim()
 const folder = new URL('./suites/', import.meta.url)
 const known = readdirSync(folder).flatMap((file) => /^(.+)\.suite\.ts$/.exec(file)?.[1] ?? [])
 const usage = `npm run chaos -- [SUITE …] [options]
@@ -64,7 +66,7 @@ const runSuite = async (name: string, seed: number, scale: number, signal: Abort
     record(name, {
       date: startedAt.toISOString(),
       minutes: Math.round((Date.now() - startedAt.getTime()) / 6000) / 10,
-      commit: execFileSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' }).trim(),
+      commit,
       seed,
       scale,
       figures,

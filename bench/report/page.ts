@@ -25,6 +25,8 @@ type Recorded = {
 const page = join(root, 'docs/performance.md')
 const folder = join(root, 'docs/performance')
 const file = join(folder, 'latest.json')
+/** Read at the start: the figures of the first case change the tree, and not what is measured. */
+const commit = execFileSync('git', ['describe', '--always', '--dirty'], { cwd: root, encoding: 'utf8' }).trim()
 
 /** Replaces the recorded figures of a case. */
 export const record = (
@@ -34,7 +36,7 @@ export const record = (
 ): void => {
   const found: Recorded = {
     date: new Date().toISOString(),
-    commit: execFileSync('git', ['describe', '--always', '--dirty'], { cwd: root, encoding: 'utf8' }).trim(),
+    commit,
     machine: `${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), Node ${process.version}`,
     load: round(loadavg()[0] ?? Number.NaN),
     repeat,
