@@ -478,6 +478,30 @@ describe('the index of words', () => {
     await database.query('UPDATE memories SET number = NULL WHERE user_id = $1', [user_id])
   }
 
+  test('is read at the words that are asked alone, before the database has statistics of it', async () => {
+    const who = { business: 'default', user_id: unique('words') }
+    await fill(who.user_id, 2000)
+    type Plan = Record<string, number> & { 'Relation Name'?: string; Plans?: Plan[] }
+    const rowsRead = ({ Plans: parts = [], ...plan }: Plan): number =>
+      (plan['Relation Name'] === 'memory_words'
+        ? Number(plan['Actual Rows']) * Number(plan['Actual Loops'])
+        : 0) + parts.reduce((sum, part) => sum + rowsRead(part), 0)
+    let read = 0
+    await asUser(database, who, (sql) => {
+      const query: typeof sql.query = async (text, values) => {
+        const { rows } = await sql.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
+          `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+          values,
+        )
+        read += rows[0] ? rowsRead(rows[0]['QUERY PLAN'][0].Plan) : 0
+        return sql.query(text, values)
+      }
+      return findMemories({ ...sql, query }, who, { words: ['river'], vectors: [] }, 12)
+    })
+    const asked = `memory_words WHERE user_id = $1 AND word = hashtextextended('river', 0)`
+    expect(read).toBe(await count(database, asked, [who.user_id]))
+  })
+
   test('finds and ranks as row by row, also what an earlier version wrote once it is read', async () => {
     const who = { business: 'default', user_id: unique('words') }
     await fill(who.user_id, 120)

@@ -117,10 +117,10 @@ const wordsStatement = `
   hit AS (
     SELECT w.number, count(*) AS shared
     FROM (SELECT DISTINCT hashtextextended(word, 0) AS word FROM json_array_elements_text($4::json) AS word) asked
-      JOIN memory_words w ON w.tenant = $1 AND w.user_id = $2 AND w.word = asked.word
+      CROSS JOIN LATERAL (SELECT number FROM memory_words WHERE tenant = $1 AND user_id = $2 AND word = asked.word OFFSET 0) w
     WHERE NOT (SELECT is_any FROM unread) GROUP BY w.number ORDER BY shared DESC, number DESC LIMIT $5
   ), best AS (
-    SELECT m.memory_id, hit.shared AS rank FROM hit JOIN memories m USING (number)
+    SELECT m.memory_id, hit.shared AS rank FROM hit CROSS JOIN LATERAL (SELECT * FROM memories WHERE number = hit.number OFFSET 0) m
     WHERE m.tenant = $1 AND m.user_id = $2 AND m.superseded_by IS NULL AND m.words @@ $3::tsquery
     UNION ALL
     SELECT memory_id, ts_rank(words, $3::tsquery) FROM memories WHERE (SELECT is_any FROM unread)

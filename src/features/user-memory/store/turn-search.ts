@@ -65,10 +65,11 @@ const wordsStatement = `
       SELECT FROM turn_words w WHERE w.tenant = $1 AND w.user_id = $2 AND w.word = a.word LIMIT ${maxCounted * rareShare + 1}
     ) held) held
   ), hit AS (
-    SELECT w.number, sum(a.weight) AS weight FROM weighed a JOIN turn_words w ON w.tenant = $1 AND w.user_id = $2 AND w.word = a.word
+    SELECT w.number, sum(a.weight) AS weight FROM weighed a
+      CROSS JOIN LATERAL (SELECT number FROM turn_words WHERE tenant = $1 AND user_id = $2 AND word = a.word OFFSET 0) w
     WHERE a.is_rare GROUP BY w.number HAVING sum(a.weight) >= ${minWordShare} * (SELECT sum(weight) FROM weighed)
   )
-  SELECT ${columns} FROM hit JOIN turns t USING (number)
+  SELECT ${columns} FROM hit CROSS JOIN LATERAL (SELECT * FROM turns WHERE number = hit.number OFFSET 0) t
   WHERE t.tenant = $1 AND t.session_id <> $5 AND t.said_at >= $6::timestamptz AND t.said_at < $7::timestamptz
     AND t.words @@ $8::tsquery
   ORDER BY hit.weight DESC, t.said_at DESC LIMIT $4`
