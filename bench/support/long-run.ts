@@ -44,7 +44,9 @@ export const longRun = async (place: Place, actions: number): Promise<LongRun> =
 const follow = async (runtime: Runtime, place: Place, rounds: number): Promise<LongRun> => {
   const api = runtime.of('default')
   const limits = { max_steps: 100_000, timeout_ms: 3_600_000 }
-  const { id } = (await api.submit({ prompt: 'hello', user_id: 'u1', limits })).run
+  // a user of its own: it recalls nothing of the runs before, which would be one action more
+  const user_id = randomBytes(6).toString('hex')
+  const { id } = (await api.submit({ prompt: 'hello', user_id, limits })).run
   const { finish_reason } = await api.wait(id, AbortSignal.timeout(1_800_000))
   const [row] = await query<{ ms: number; actions: number; payload: number }>(
     place,
