@@ -26,7 +26,10 @@ const page = join(root, 'docs/performance.md')
 const folder = join(root, 'docs/performance')
 const file = join(folder, 'latest.json')
 /** Read at the start: the figures of the first case change the tree, and not what is measured. */
-const commit = execFileSync('git', ['describe', '--always', '--dirty'], { cwd: root, encoding: 'utf8' }).trim()
+const commit = execFileSync('git', ['describe', '--always', '--dirty'], {
+  cwd: root,
+  encoding: 'utf8',
+}).trim()
 
 /** Replaces the recorded figures of a case. */
 export const record = (
