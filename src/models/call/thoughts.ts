@@ -91,13 +91,14 @@ const openSplit = (canRestart: boolean): Split => {
   }
   /** Whether the tag at the beginning of `held` is a mark; null: what says so has yet to come. */
   const judge = (tag: string, isEnd: boolean): boolean | null => {
+    if (judged > limits.tags) return false
     const after = held.slice(tag.length, limits.after)
     const rest = after.replaceAll(anyTag, '')
     const isOpen = !isEnd && held.length < limits.after
     if (isOpen && rest.slice(0, rest.length - countOpen(rest)).trim() === '') return null
     judged += 1
     // with nothing behind the tag, the text before it is the only answer
-    if (judged > limits.tags || rest.trim() === '') return false
+    if (rest.trim() === '') return false
     return isMark((before ?? '').slice(-limits.before), after, hasThoughts && depth === 0)
   }
 
