@@ -19,6 +19,7 @@ import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import type { ModelGateway } from '../../src/models/ports/call-ports.ts'
 import type { RegistryView } from '../../src/models/ports/model-ports.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
 import { openBackend, unique } from '../support/backend.ts'
 import { runtimeTest } from '../support/integration-test.ts'
 import { claimDistillation, collectAll, hashOnly, lessonOf } from '../support/memory.ts'
@@ -441,13 +442,13 @@ describe('the index of words', () => {
     'back\\\\slash',
   ]
   /** Memories of some of these words each, every seventh superseded, in the order of their numbers and of time. */
-  const fill = async (user_id: string, size: number) => {
+  const fill = async (user_id: string, size: number, sql: Sql = database) => {
     const rows = Array.from({ length: size }, (_, at) => ({
       id: `${user_id}-${String(at).padStart(3, '0')}`,
       w: plain.filter((_word, n) => (at * 7 + n * n + (at >> 3)) % 4 === 0),
       s: at % 7 === 3 ? 'a later one' : null,
     }))
-    await database.query(
+    await sql.query(
       `INSERT INTO memories (tenant, user_id, memory_id, kind, content, origin, trusted, words, superseded_by, created_at)
        SELECT 'default', $1, id, 'fact', id, 'user', true, array_to_tsvector(ARRAY(SELECT json_array_elements_text(w))), s,
          now() + (row_number() OVER ()) * interval '1 second'
@@ -478,28 +479,38 @@ describe('the index of words', () => {
     await database.query('UPDATE memories SET number = NULL WHERE user_id = $1', [user_id])
   }
 
-  test('is read at the words that are asked alone, before the database has statistics of it', async () => {
-    const who = { business: 'default', user_id: unique('words') }
-    await fill(who.user_id, 2000)
+  test('is read at the words that are asked alone, also by a plan from when there were no memories', async () => {
+    const backend = await openBackend()
+    const own = await backend.openDatabase()
+    const who = { business: 'default', user_id: 'u' }
     type Plan = Record<string, number> & { 'Relation Name'?: string; Plans?: Plan[] }
-    const rowsRead = ({ Plans: parts = [], ...plan }: Plan): number =>
-      (plan['Relation Name'] === 'memory_words'
-        ? Number(plan['Actual Rows']) * Number(plan['Actual Loops'])
-        : 0) + parts.reduce((sum, part) => sum + rowsRead(part), 0)
-    let read = 0
-    await asUser(database, who, (sql) => {
-      const query: typeof sql.query = async (text, values) => {
+    const rowsRead = ({ Plans: parts = [], ...plan }: Plan, table: string): number =>
+      (plan['Relation Name'] === table ? Number(plan['Actual Rows']) * Number(plan['Actual Loops']) : 0) +
+      parts.reduce((sum, part) => sum + rowsRead(part, table), 0)
+    try {
+      await ensureBusiness(own, who.business)
+      await asUser(own, who, async (sql) => {
+        let arguments_ = ''
+        const query: typeof sql.query = async (text, values = []) => {
+          await sql.query(`PREPARE found AS ${text}`)
+          arguments_ = (values as unknown[]).map((one) => `'${String(one).replaceAll("'", "''")}'`).join(', ')
+          return sql.query(`EXECUTE found(${arguments_})`)
+        }
+        await sql.query("SELECT set_config('plan_cache_mode', 'force_generic_plan', true)")
+        await findMemories({ ...sql, query }, who, { words: ['river'], vectors: [] }, 12)
+        await fill(who.user_id, 2000, sql)
         const { rows } = await sql.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
-          `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
-          values,
+          `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE found(${arguments_})`,
         )
-        read += rows[0] ? rowsRead(rows[0]['QUERY PLAN'][0].Plan) : 0
-        return sql.query(text, values)
-      }
-      return findMemories({ ...sql, query }, who, { words: ['river'], vectors: [] }, 12)
-    })
-    const asked = `memory_words WHERE user_id = $1 AND word = hashtextextended('river', 0)`
-    expect(read).toBe(await count(database, asked, [who.user_id]))
+        const [plan] = rows.map((row) => row['QUERY PLAN'][0].Plan)
+        const asked = await count(sql, "memory_words WHERE word = hashtextextended('river', 0)")
+        expect(plan && rowsRead(plan, 'memory_words')).toBe(asked)
+        expect(plan && rowsRead(plan, 'memories')).toBe(40)
+      })
+    } finally {
+      await own.close()
+      await backend.drop()
+    }
   })
 
   test('finds and ranks as row by row, also what an earlier version wrote once it is read', async () => {

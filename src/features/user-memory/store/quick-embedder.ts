@@ -25,11 +25,9 @@ export const createQuickEmbedder = (
       if (known) return known
       const late = new AbortController()
       const settled = new AbortController()
-      const error = new MasonError('model_timeout', `the embedding model took longer than ${recallWaitMs} ms`)
-      clock.sleep(recallWaitMs, settled.signal).then(
-        () => late.abort(error),
-        () => {},
-      )
+      const giveUp = () =>
+        late.abort(new MasonError('model_timeout', `the embedding model took longer than ${recallWaitMs} ms`))
+      clock.sleep(recallWaitMs, settled.signal).then(giveUp, () => {})
       const vectors = embedder.embed(space, texts, caller, AbortSignal.any([signal, late.signal]))
       const made = unlessAborted(vectors, late.signal).finally(() => settled.abort())
       embedded.set(key, made)

@@ -79,7 +79,7 @@ export const toNearStatement = ({ rows, vectors, id, where, live, columns }: Vec
   WITH counted AS MATERIALIZED (SELECT count(*) AS size FROM (SELECT FROM ${rows}
     WHERE tenant = $1 AND user_id = $2 AND space = $3 AND ${live} LIMIT ${maxComparedAll + 1}) seen),
   best AS (
-    (SELECT ${id}, embedding <#> $4::halfvec AS distance FROM ${vectors}
+    (SELECT ${id} AS found, embedding <#> $4::halfvec AS distance FROM ${vectors}
      WHERE tenant = $1 AND user_id = $2 AND space = $3 AND (SELECT size FROM counted) <= ${maxComparedAll} ${where}
      ORDER BY distance LIMIT $6)
     UNION ALL
@@ -91,8 +91,8 @@ export const toNearStatement = ({ rows, vectors, id, where, live, columns }: Vec
        SELECT embedding FROM ${vectors} WHERE tenant = $1 AND ${id} = near.${id} OFFSET 0
      ) v ORDER BY 2 LIMIT $6)
   )
-  SELECT ${columns} FROM best JOIN ${rows} USING (${id}) WHERE tenant = $1
-    AND distance <= -COALESCE((SELECT pair_mean + ${minDeviations} * greatest(pair_deviation, ${leastDeviation}) FROM memory_spaces WHERE space = $3), ${minSimilarity})
+  SELECT ${columns} FROM best CROSS JOIN LATERAL (SELECT * FROM ${rows} WHERE tenant = $1 AND ${id} = found OFFSET 0) ${rows}
+  WHERE distance <= -COALESCE((SELECT pair_mean + ${minDeviations} * greatest(pair_deviation, ${leastDeviation}) FROM memory_spaces WHERE space = $3), ${minSimilarity})
   ORDER BY distance`
 
 /** The memories that are searched. */
@@ -109,7 +109,7 @@ const nearStatement = toNearStatement(memoryIndex)
 /**
  * Those that share the most words with the text, the latest first, by the index of words; while the user has memories of an
  * earlier version that are not in it yet, row by row. Both rank alike. The words themselves are compared too: two may share a
- * hash.
+ * hash. With `OFFSET 0` each word and each memory is a lookup by itself, also by a plan from when there were no memories.
  */
 const wordsStatement = `
   WITH unread AS MATERIALIZED (SELECT EXISTS (SELECT FROM memories
@@ -120,14 +120,13 @@ const wordsStatement = `
       CROSS JOIN LATERAL (SELECT number FROM memory_words WHERE tenant = $1 AND user_id = $2 AND word = asked.word OFFSET 0) w
     WHERE NOT (SELECT is_any FROM unread) GROUP BY w.number ORDER BY shared DESC, number DESC LIMIT $5
   ), best AS (
-    SELECT m.memory_id, hit.shared AS rank FROM hit CROSS JOIN LATERAL (SELECT * FROM memories WHERE number = hit.number OFFSET 0) m
+    SELECT m.*, hit.shared AS rank FROM hit CROSS JOIN LATERAL (SELECT * FROM memories WHERE number = hit.number OFFSET 0) m
     WHERE m.tenant = $1 AND m.user_id = $2 AND m.superseded_by IS NULL AND m.words @@ $3::tsquery
     UNION ALL
-    SELECT memory_id, ts_rank(words, $3::tsquery) FROM memories WHERE (SELECT is_any FROM unread)
+    SELECT memories.*, ts_rank(words, $3::tsquery) FROM memories WHERE (SELECT is_any FROM unread)
       AND tenant = $1 AND user_id = $2 AND superseded_by IS NULL AND words @@ $3::tsquery
   )
-  SELECT ${memoryColumns} FROM best JOIN memories USING (memory_id) WHERE tenant = $1
-  ORDER BY rank DESC, created_at DESC LIMIT $5`
+  SELECT ${memoryColumns} FROM best ORDER BY rank DESC, created_at DESC LIMIT $5`
 
 const listLength = 40
 

@@ -53,7 +53,7 @@ const maxCounted = 20_000
 
 /**
  * The turns that share rare words with the question, by the weight of these (inverse document frequency) as a share of what all
- * words of the question weigh. The words themselves are compared too: two may share a hash.
+ * words of the question weigh. The words themselves are compared too: two may share a hash. `OFFSET 0`: see `search.ts`.
  */
 const wordsStatement = `
   WITH counted AS MATERIALIZED (SELECT count(*) AS size FROM (SELECT FROM turns WHERE tenant = $1 AND user_id = $2 LIMIT ${maxCounted}) seen),

@@ -91,8 +91,8 @@ export const readTurnsWithWords = async (
   if (words.length === 0) return []
   const { rows } = await sql.query<{ number: string; session_id: string; content: string }>(
     `SELECT number, session_id, content FROM turns WHERE tenant = $1 AND number IN (
-       SELECT w.number FROM json_array_elements_text($3::json) AS asked JOIN turn_words w
-         ON w.tenant = $1 AND w.user_id = $2 AND w.word = hashtextextended(asked, 0)) ORDER BY number`,
+       SELECT w.number FROM json_array_elements_text($3::json) AS asked
+         CROSS JOIN LATERAL (SELECT number FROM turn_words WHERE tenant = $1 AND user_id = $2 AND word = hashtextextended(asked, 0) OFFSET 0) w) ORDER BY number`,
     [business, user_id, JSON.stringify(words)],
   )
   return rows
