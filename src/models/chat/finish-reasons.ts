@@ -34,10 +34,10 @@ export const readFinishReason = (value: unknown): string | null => {
 }
 
 /** That of a reply whose reason was `before`. One that says that it is not whole stays: gateways add a `stop` of their own. */
-export const readLaterReason = (value: unknown, before: string | null): string | null =>
-  before !== null && !/stop|unknown/.test(readFinishMeaning(before))
-    ? before
-    : (readFinishReason(value) ?? before)
+export const readLaterReason = (value: unknown, before: string | null): string | null => {
+  const meaning = before === null ? 'unknown' : readFinishMeaning(before)
+  return meaning === 'stop' || meaning === 'unknown' ? (readFinishReason(value) ?? before) : before
+}
 
 /** How a reply ended; null: the vendor gave no reason, but its end was marked. A reason that says failed has no finish. */
 export const toFinish = (reason: string | null, hasCalls: boolean): ModelReply['finish'] => {

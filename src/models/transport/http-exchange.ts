@@ -11,7 +11,12 @@ import {
   maxErrorLength,
   type ProviderError,
 } from './provider-errors.ts'
-import { createResponseSplitter, type ResponseChunk, type ResponseSplitter } from './response-splitter.ts'
+import {
+  createResponseSplitter,
+  isEndMark,
+  type ResponseChunk,
+  type ResponseSplitter,
+} from './response-splitter.ts'
 import { readHeaderWaits } from './stated-waits.ts'
 import { excerpt, readPageWords } from './upstream-error.ts'
 
@@ -150,8 +155,7 @@ const receiveBody = async (body: EgressBody, open: OpenExchange): Promise<void> 
   /** Whether an event ends the answer. */
   const isEnd = (text: string): boolean => {
     events += 1
-    // gateways end the streams of all formats like those of OpenAI
-    if (![done, '[DONE]', '"[DONE]"'].includes(text.trim())) return false
+    if (!isEndMark(text, done)) return false
     exchange.end()
     return true
   }

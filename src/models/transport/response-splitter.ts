@@ -24,6 +24,10 @@ export type ResponseSplitOptions = {
 const isWholeLine = (text: string): boolean =>
   text.length > maxBlockingLength ? text.endsWith(text.startsWith('{') ? '}' : ']') : isJsonText(text)
 
+/** Whether an event ends its stream: gateways end the streams of all formats like those of OpenAI. `done`: how this format does. */
+export const isEndMark = (text: string, done?: string | null): boolean =>
+  [done, '[DONE]', '"[DONE]"'].includes(text.trim())
+
 /** The texts in an event; an empty one keeps the connection alive. What is named an error is one, and Spring doubles `data:`. */
 export const listEventTexts = ({ event, data }: EventSourceMessage): string[] => {
   if (event && /^(ping|heartbeat|keep-?alive)$/i.test(event)) return ['']
@@ -51,15 +55,14 @@ const splitEvents = ({ exchange, maxEvent }: ResponseSplitOptions): ResponseSpli
     },
     maxBufferSize: maxEvent,
   })
-  const take = (): string[] => ready.splice(0)
   return {
     feed: (text) => {
       parser.feed(text)
-      return take()
+      return ready.splice(0)
     },
     last: () => {
       parser.feed('\n\n') // the last event, when the empty line after it is missing
-      return take().map((text) => ({ kind: 'event', text }))
+      return ready.splice(0).map((text) => ({ kind: 'event', text }))
     },
   }
 }

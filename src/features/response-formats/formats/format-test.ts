@@ -3,7 +3,7 @@ import type { CanonicalResult } from '../../../models/ports/model-ports.ts'
 import { UnreadableResponseError, VendorReportedError } from '../../../models/ports/unreadable-response.ts'
 import type { FormatTestView } from '../../../models/schemas/model-probe.ts'
 import type { FormatView, StreamFormat } from '../../../models/schemas/response-format.ts'
-import { listEventTexts } from '../../../models/transport/response-splitter.ts'
+import { isEndMark, listEventTexts } from '../../../models/transport/response-splitter.ts'
 import type { Json } from '../../../state/runtime-state.ts'
 import { compileFormat } from './format-compiler.ts'
 import type { ReadableFormat } from './result-draft.ts'
@@ -22,7 +22,7 @@ const splitFrames = (text: string, format: StreamFormat['format']): string[] => 
 /** The events in the text of a stream, up to the one that ends it. Throws UnreadableResponseError when one is not JSON. */
 export const parseEvents = (text: string, { format, done }: Omit<StreamFormat, 'paths'>): unknown[] => {
   const frames = splitFrames(text, format)
-  const end = frames.findIndex((frame) => [done, '[DONE]'].includes(frame.trim()))
+  const end = frames.findIndex((frame) => isEndMark(frame, done))
   return (end === -1 ? frames : frames.slice(0, end)).map((frame, at) => {
     try {
       return JSON.parse(frame) as unknown
