@@ -6,8 +6,8 @@ import type { SavedFile } from '../../files/origins/download.ts'
 import { FileError } from '../../files/origins/file-error.ts'
 import type { FileService } from '../../files/run-files.ts'
 import type { RunKey } from '../../infra/database/database.ts'
+import { omitUndefined } from '../../routes/parameters.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-
 import { contentHash } from '../../state/text/content-hash.ts'
 import type { QueryJob, TableRows } from './child/query-job.ts'
 import type { TableQuery, TableQueryResult } from './tables.ref.ts'
@@ -34,7 +34,9 @@ export const queryTables = async (
       type: file.type,
       part: table.part,
       rows: table.rows,
-      columns: table.columns,
+      columns: table.columns.map(({ name, type, reading, null_words }) =>
+        omitUndefined({ name, type, reading, null_words }),
+      ),
     }))
     const bytes = saved.reduce((sum, one) => sum + one.bytes, 0)
     const key = contentHash([

@@ -201,12 +201,14 @@ export const openRowSource = async (
 ): Promise<RowSource | null> => {
   const sample: Cell[][] = []
   let cells = 0
+  const isEnough = () => sample.length === sampledRows || cells > sampledCells
   for await (const batch of open()) {
     for (const row of batch.filter(isFilled)) {
-      if (cells > sampledCells || sample.push(row) === sampledRows) cells = Number.POSITIVE_INFINITY
+      if (isEnough()) break
+      sample.push(row)
       cells += row.length
     }
-    if (cells > sampledCells) break
+    if (isEnough()) break
   }
   if (sample.length === 0) return null
   const { above, lines, width } = decideLayout(sample.map(toSampledRow))
