@@ -1,11 +1,11 @@
 import { interleaved, type Mutant, testsOf } from './mutant.ts'
 
-const admit = testsOf('test/integration/admit.test.ts')
-const intake = testsOf('test/integration/intake.test.ts')
-const guards = testsOf('test/integration/last-guards.test.ts')
-const input = testsOf('test/integration/input.test.ts')
-const turnOrder = testsOf('test/integration/turn-order.test.ts')
-const leaders = testsOf('test/integration/orders.test.ts')(
+const admit = testsOf('test/engine/runs/admit.test.ts')
+const intake = testsOf('test/features/intake/intake.test.ts')
+const guards = testsOf('test/engine/runs/last-guards.test.ts')
+const input = testsOf('test/engine/runs/input.test.ts')
+const turnOrder = testsOf('test/features/intake/turn-order.test.ts')
+const leaders = testsOf('test/engine/runs/orders.test.ts')(
   'in every order a leader of the intake is killed or frozen at each point, and another one leads',
 )
 const file = 'src/engine/runs/admission.ts'
@@ -217,7 +217,7 @@ export const admissionMutants: readonly Mutant[] = [
     edits: [{ from: 'AND status IN ${openStatusesSql} RETURNING', to: 'RETURNING' }],
     why: 'a run that has completed says that it is to be cancelled',
     caughtBy: [
-      ...testsOf('test/integration/cancel.test.ts')(
+      ...testsOf('test/engine/runs/cancel.test.ts')(
         'cancelling is refused for a run that has completed, and for one that is not there',
       ),
       interleaved,

@@ -1,10 +1,10 @@
 import { interleaved, type Mutant, testsOf } from './mutant.ts'
 
-const claim = testsOf('test/integration/claim.test.ts')
-const leases = testsOf('test/integration/leases.test.ts')
-const relay = testsOf('test/integration/relay.test.ts')
-const guards = testsOf('test/integration/last-guards.test.ts')
-const learning = testsOf('test/integration/learning.test.ts')
+const claim = testsOf('test/engine/runs/claim.test.ts')
+const leases = testsOf('test/engine/runs/lease-renewal.test.ts')
+const relay = testsOf('test/engine/runs/relay.test.ts')
+const guards = testsOf('test/engine/runs/last-guards.test.ts')
+const learning = testsOf('test/features/user-memory/learning.test.ts')
 const queue = 'src/features/user-memory/store/distillation-queue.ts'
 const file = 'src/engine/runs/claim.ts'
 const lease = 'src/engine/runs/leases.ts'

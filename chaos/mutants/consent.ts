@@ -1,10 +1,10 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const passkeys = testsOf('test/integration/passkeys.test.ts')
+const passkeys = testsOf('test/features/payments/consent/passkeys.test.ts')
 const refused = passkeys(
   'a passkey is refused from another origin or site, without user verification, and for another challenge; the link stays good',
 )
-const consents = testsOf('test/integration/consent.test.ts')
+const consents = testsOf('test/features/payments/consent/consent.test.ts')
 const notVerified = consents(
   'a consent is not verified from another origin, site or frame, without user verification, for other bytes, or by a foreign passkey',
 )
@@ -137,7 +137,7 @@ export const consentMutants: readonly Mutant[] = [
     file: 'src/features/payments/consent/offers.ts',
     edits: [{ from: 'payee_issuer: offer,', to: 'payee_issuer: facts.payee,' }],
     why: 'a person approves a name, and another account is paid',
-    caughtBy: testsOf('test/integration/consent.test.ts')(
+    caughtBy: testsOf('test/features/payments/consent/consent.test.ts')(
       'a surface of the business reads the bytes and what they say, signs them, and its approval becomes a mandate, once',
     ),
   },

@@ -1,7 +1,7 @@
 import { interleaved, type Mutant, testsOf } from './mutant.ts'
 
-const effects = testsOf('test/integration/effects.test.ts')
-const guards = testsOf('test/integration/last-guards.test.ts')
+const effects = testsOf('test/engine/runs/effects.test.ts')
+const guards = testsOf('test/engine/runs/last-guards.test.ts')
 const egress = testsOf('test/infra/egress/egress.test.ts')
 const walk = testsOf('test/graph/walk.test.ts')
 const route = testsOf('test/graph/route.test.ts')
@@ -165,7 +165,7 @@ export const effectMutants: readonly Mutant[] = [
     file: 'src/engine/runs/unknown-effects.ts',
     edits: [{ from: 'const settled = took_place ?', to: 'const settled = took_place && run?.ended ?' }],
     why: 'what took place is done again',
-    caughtBy: testsOf('test/integration/operations.test.ts')(
+    caughtBy: testsOf('test/engine/runs/unknown-effects.test.ts')(
       'a side effect whose outcome is unknown is listed, settled once by an operator, and its run goes on with what the provider answered',
     ),
   },
@@ -183,7 +183,7 @@ export const effectMutants: readonly Mutant[] = [
       ...walk(
         'a run of the graph that is taken over after any action ends the same, and no call has two actions',
       ),
-      ...testsOf('test/integration/input.test.ts')(
+      ...testsOf('test/engine/runs/input.test.ts')(
         'a run that asks a person goes on with the stored call: the planner is not asked again before the answer is its result',
       ),
     ],
@@ -218,7 +218,7 @@ export const effectMutants: readonly Mutant[] = [
       },
     ],
     why: 'a later call acts although an earlier one has failed',
-    caughtBy: testsOf('test/integration/graph-tools.test.ts')(
+    caughtBy: testsOf('test/graph/tools.test.ts')(
       'tools calls that change something keep their order, each after the other has its action',
     ),
   },

@@ -11,7 +11,7 @@ export const inputMutants: readonly Mutant[] = [
     file: 'src/features/a2a/server/messages.ts',
     edits: [{ from: "typeof value === 'string' && value.trim() !== '' ? null", to: 'true ? null' }],
     why: 'a number becomes a prompt, and a blank one a run',
-    caughtBy: testsOf('test/integration/a2a.test.ts')(
+    caughtBy: testsOf('test/features/a2a/a2a.test.ts')(
       "bad input of protocol '1.0' by 'JSONRPC' gets the error of the protocol, which names what is wrong",
       "bad input of protocol '0.3' by 'HTTP+JSON' gets the error of the protocol, which names what is wrong",
     ),
@@ -38,7 +38,7 @@ export const inputMutants: readonly Mutant[] = [
     file: 'src/features/a2a/server/rpc.ts',
     edits: [{ from: 'params: omitNullMembers(params)', to: 'params' }],
     why: 'messages of clients in Python are refused',
-    caughtBy: testsOf('test/integration/a2a.test.ts')(
+    caughtBy: testsOf('test/features/a2a/a2a.test.ts')(
       "nulls of protocol '0.3' by 'JSONRPC' are absent members, as clients in Python send them",
     ),
   },
@@ -47,7 +47,7 @@ export const inputMutants: readonly Mutant[] = [
     file: 'src/features/payments/providers/agent.ts',
     edits: [{ from: 'named !== null && isReference(named) ? named : null', to: 'named' }],
     why: 'a payment that took the money stays open',
-    caughtBy: testsOf('test/integration/agent-payments.test.ts')(
+    caughtBy: testsOf('test/features/payments/agent-payments.test.ts')(
       'what agents wrote that the database cannot read keeps no payment of AP2 0.1 open',
     ),
   },
@@ -56,7 +56,7 @@ export const inputMutants: readonly Mutant[] = [
     file: 'src/features/a2a/server/handler.ts',
     edits: [{ from: '|| !isStorableId(id)', to: '' }],
     why: 'an agent that deletes one address deletes another',
-    caughtBy: testsOf('test/integration/a2a.test.ts')(
+    caughtBy: testsOf('test/features/a2a/a2a.test.ts')(
       "pushes of protocol '1.0' by 'JSONRPC' are refused for private addresses, another caller, an id that is not stored as it is and an eleventh address",
     ),
   },
@@ -65,7 +65,7 @@ export const inputMutants: readonly Mutant[] = [
     file: 'src/features/a2a/server/rpc.ts',
     edits: [{ from: 'error?.code === internalError', to: 'false' }],
     why: 'an agent reads words of a program, and takes its own error for one of ours',
-    caughtBy: testsOf('test/integration/a2a.test.ts')(
+    caughtBy: testsOf('test/features/a2a/a2a.test.ts')(
       "bad input of protocol '1.0' by 'JSONRPC' with a member of another type than the protocol gives it is malformed, not an error of ours",
       "bad input of protocol '0.3' by 'JSONRPC' with a member of another type than the protocol gives it is malformed, not an error of ours",
     ),
@@ -93,7 +93,7 @@ export const inputMutants: readonly Mutant[] = [
     file: 'src/app/cli/doctor/registry.ts',
     edits: [{ from: "${readableJson('last_error')}->>", to: 'last_error->>' }],
     why: 'one answer of a vendor hides what is wrong with all keys',
-    caughtBy: testsOf('test/integration/model-health.test.ts')(
+    caughtBy: testsOf('test/models/health/model-health.test.ts')(
       'the doctor reads what a vendor said, also with NUL and half a surrogate pair',
     ),
   },
@@ -116,7 +116,7 @@ export const inputMutants: readonly Mutant[] = [
     file: 'src/features/user-memory/policy/rejection-rules.ts',
     edits: [{ from: 'reactions.some((reaction) => reaction.test(text))', to: 'false' }],
     why: '"I doubt it." is recalled in other conversations, where it is about nothing',
-    caughtBy: testsOf('test/memory/policy/distil.test.ts')(
+    caughtBy: testsOf('test/features/user-memory/policy/distil.test.ts')(
       'the reaction I doubt it. says nothing by itself and is not kept',
     ),
   },

@@ -1,8 +1,8 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const rows = testsOf('test/integration/payment-rows.test.ts')
-const executor = testsOf('test/integration/payment-executor.test.ts')
-const races = testsOf('test/integration/payment-races.test.ts')
+const rows = testsOf('test/features/payments/rows.test.ts')
+const executor = testsOf('test/features/payments/executor.test.ts')
+const races = testsOf('test/features/payments/races.test.ts')
 const folder = 'src/features/payments/executor'
 const ledger = 'src/features/payments/migrations/20261127_08_payments.sql'
 
@@ -266,7 +266,7 @@ export const ledgerMutants: readonly Mutant[] = [
     file: 'migrations/20261127_02_engine.sql',
     edits: [{ from: "IF p_kind = 'payment' AND NOT pg_has_role", to: "IF p_kind = 'x' AND NOT pg_has_role" }],
     why: 'a worker that is taken over tells a run that it has paid',
-    caughtBy: testsOf('test/integration/payment-attack.test.ts')(
+    caughtBy: testsOf('test/features/payments/attack.test.ts')(
       'a stolen login (on servers only: PGlite is one session of one user) of a worker reads no secret of payments and moves no money',
     ),
   },
@@ -333,7 +333,7 @@ export const ledgerMutants: readonly Mutant[] = [
     file: 'src/features/payments/providers/provider-schemas.ts',
     edits: [{ from: 'const minWindowMs = 300_000', to: 'const minWindowMs = 1' }],
     why: 'a request that was held up comes when its key is forgotten',
-    caughtBy: testsOf('test/integration/payment-providers.test.ts')(
+    caughtBy: testsOf('test/features/payments/providers.test.ts')(
       'a payment provider is refused with the field and the remedy',
     ),
   },
@@ -342,7 +342,7 @@ export const ledgerMutants: readonly Mutant[] = [
     file: 'src/features/payments/providers/provider-rows.ts',
     edits: [{ from: '(tenants IS NULL OR $2 = ANY(tenants))', to: '$2::text IS NOT NULL' }],
     why: 'a business pays by the account of another',
-    caughtBy: testsOf('test/integration/payment-providers.test.ts')(
+    caughtBy: testsOf('test/features/payments/providers.test.ts')(
       'a payment provider ends once, and takes no new payments then',
     ),
   },

@@ -16,7 +16,7 @@ export const limitMutants: readonly Mutant[] = [
     file: 'src/infra/database/pagination.ts',
     edits: [{ from: 'OR page_bytes <= ', to: 'OR true OR page_bytes <= ' }],
     why: 'one list of long rows exhausts the heap of an API process',
-    caughtBy: testsOf('test/integration/lists.test.ts')(
+    caughtBy: testsOf('test/app/lists.test.ts')(
       'every list of the API has no more rows than asked for and no more bytes than a page, and its cursor leads to the rest',
     ),
   },
@@ -25,7 +25,7 @@ export const limitMutants: readonly Mutant[] = [
     file: 'src/features/budgets/budget-checks.ts',
     edits: [{ from: 'max !== null && BigInt(spent) >= BigInt(max)', to: 'false' }],
     why: 'a business spends more than it may',
-    caughtBy: testsOf('test/integration/budgets.test.ts')(
+    caughtBy: testsOf('test/features/budgets/budgets.test.ts')(
       'a budget on costs refuses runs and calls with 429 until it resets or is raised',
       'a budget on costs ends a running run as `cost`',
     ),
@@ -35,7 +35,7 @@ export const limitMutants: readonly Mutant[] = [
     file: 'src/features/budgets/budget-checks.ts',
     edits: [{ from: 'ignoreFetchAbort: true', to: 'ignoreFetchAbort: false' }],
     why: 'each change of a budget answers 500 to the runs of all businesses that are submitted at that moment',
-    caughtBy: testsOf('test/integration/budgets.test.ts')(
+    caughtBy: testsOf('test/features/budgets/budgets.test.ts')(
       'a change of budgets refuses no run whose budgets are being read, and what was read before it is not kept',
     ),
   },
@@ -44,7 +44,7 @@ export const limitMutants: readonly Mutant[] = [
     file: 'src/accounts/shared-counter.ts',
     edits: [{ from: 'count.used + count.own + more > count.max', to: 'false' }],
     why: 'a business fills the disk of all',
-    caughtBy: testsOf('test/integration/quotas.test.ts')(
+    caughtBy: testsOf('test/accounts/quotas.test.ts')(
       'a business stores no more than its quota; what it deletes makes room',
       'a business above its requests a minute gets 429 with Retry-After, others do not',
     ),
@@ -54,7 +54,7 @@ export const limitMutants: readonly Mutant[] = [
     file: 'src/files/run-files.ts',
     edits: [{ from: 'maxMs: 1500', to: 'maxMs: 600_000' }],
     why: 'one pattern keeps a run, and a process, for ever',
-    caughtBy: testsOf('test/integration/line-searches.test.ts')(
+    caughtBy: testsOf('test/app/log-searches.test.ts')(
       'a pattern that takes too long is refused with what to do, and the worker goes on meanwhile',
     ),
   },
@@ -83,7 +83,7 @@ export const limitMutants: readonly Mutant[] = [
     file: 'src/engine/worker/worker.ts',
     edits: [{ from: 'if (waits.size > 0) pollIn', to: 'if (waits.size < 0) pollIn' }],
     why: 'a run whose wake-up was dropped waits for the reconciler',
-    caughtBy: testsOf('test/integration/relay.test.ts')(
+    caughtBy: testsOf('test/engine/runs/relay.test.ts')(
       'a worker beside a flood claims the runs of a business that it held up, without another wake-up and while none has ended',
     ),
   },
@@ -97,7 +97,7 @@ export const limitMutants: readonly Mutant[] = [
       },
     ],
     why: 'a producer without the secret who can write to Redis acts for any business',
-    caughtBy: testsOf('test/integration/intake.test.ts')(
+    caughtBy: testsOf('test/features/intake/intake.test.ts')(
       'a signed job becomes a run of the business that it was signed for, once, and no other job does',
     ),
   },

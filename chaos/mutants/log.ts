@@ -1,7 +1,7 @@
 import { interleaved, type Mutant, testsOf } from './mutant.ts'
 
-const append = testsOf('test/integration/append.test.ts')
-const batches = testsOf('test/integration/append-batches.test.ts')
+const append = testsOf('test/engine/runs/append.test.ts')
+const batches = testsOf('test/engine/runs/append-batches.test.ts')
 const file = 'src/engine/runs/append-statements.ts'
 const batchFile = 'src/engine/runs/append-batches.ts'
 const anyRows = batches(
@@ -10,7 +10,7 @@ const anyRows = batches(
 const isEpoch = 'r.epoch = item.epoch'
 const isSeq = 'r.next_seq = item.seq'
 const migration = 'migrations/20261127_02_engine.sql'
-const schema = testsOf('test/integration/last-guards.test.ts')
+const schema = testsOf('test/engine/runs/last-guards.test.ts')
 const refused = 'an append is refused under another epoch, at another id, and when the run is not at work'
 
 /** Guards of the log: nothing lost, doubled, changed or written by one who has lost the run. */
@@ -91,7 +91,7 @@ export const logMutants: readonly Mutant[] = [
       },
     ],
     why: 'a row of the log is rewritten',
-    caughtBy: testsOf('test/integration/row-security.test.ts')(
+    caughtBy: testsOf('test/infra/database/row-security.test.ts')(
       'actions cannot be changed by the API, the worker or the owner',
     ),
   },
@@ -102,7 +102,7 @@ export const logMutants: readonly Mutant[] = [
     why: 'a side effect that was answered is sent again after a take-over',
     caughtBy: [
       interleaved,
-      ...testsOf('test/integration/effects.test.ts')(
+      ...testsOf('test/engine/runs/effects.test.ts')(
         'a side effect that has succeeded is returned and not done again',
       ),
     ],
@@ -126,7 +126,7 @@ export const logMutants: readonly Mutant[] = [
     why: 'a long run that changes hands often is given up as poison',
     caughtBy: [
       interleaved,
-      ...testsOf('test/integration/claim.test.ts')(
+      ...testsOf('test/engine/runs/claim.test.ts')(
         'claims without an action are counted; an action or a clean hand-back undoes the count',
       ),
     ],

@@ -4,8 +4,8 @@ const chainTests = testsOf('test/features/payments/mandates/tokens/chain.test.ts
 const verifyTests = testsOf('test/features/payments/mandates/verify/chains.test.ts')
 const cartTests = testsOf('test/features/payments/mandates/verify/carts.test.ts')
 const receiptTests = testsOf('test/features/payments/mandates/verify/receipts.test.ts')
-const demoTests = testsOf('test/integration/payment-demo.test.ts')
-const executorTests = testsOf('test/integration/payment-executor.test.ts')
+const demoTests = testsOf('test/features/payments/demo.test.ts')
+const executorTests = testsOf('test/features/payments/executor.test.ts')
 const folder = 'src/features/payments/mandates'
 
 /** What keeps a mandate from being swapped, hidden or used twice; `payments.ts` has what a second checker sees too. */
@@ -120,7 +120,7 @@ export const mandateMutants: readonly Mutant[] = [
     file: `${folder}/verify/payee.ts`,
     edits: [{ from: '/^https?:/i.test(address)', to: "address !== ''" }],
     why: 'one DID is paid in the place of another',
-    caughtBy: testsOf('test/integration/consent.test.ts')(
+    caughtBy: testsOf('test/features/payments/consent/consent.test.ts')(
       'a consent is not asked for where no trusted merchant signed what is paid, it is over, or another one would be paid',
     ),
   },
@@ -129,7 +129,7 @@ export const mandateMutants: readonly Mutant[] = [
     file: 'src/features/payments/consent/proposals.ts',
     edits: [{ from: 'if (other !== undefined)', to: "if (other === '')" }],
     why: 'the page shows one issuer and another one is paid',
-    caughtBy: testsOf('test/integration/open-mandates.test.ts')(
+    caughtBy: testsOf('test/features/payments/mandates/open-mandates.test.ts')(
       'a person who is not present is not asked for limits that no one could keep',
     ),
   },

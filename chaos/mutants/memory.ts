@@ -1,7 +1,7 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const attacks = testsOf('test/integration/recall-attacks.test.ts')
-const turns = testsOf('test/integration/turns.test.ts')
+const attacks = testsOf('test/features/user-memory/recall-attacks.test.ts')
+const turns = testsOf('test/features/user-memory/turns.test.ts')
 const search = 'src/features/user-memory/store/turn-search.ts'
 const embedder = 'src/features/user-memory/store/embedder.ts'
 
@@ -67,7 +67,7 @@ export const memoryMutants: readonly Mutant[] = [
     file: embedder,
     edits: [{ from: 'entry?.active && toSpace(entry) === space', to: 'entry?.active' }],
     why: 'vectors of two models are compared',
-    caughtBy: testsOf('test/memory/store/embedder.test.ts')(
+    caughtBy: testsOf('test/features/user-memory/store/embedder.test.ts')(
       'a space is of one model: its vectors are made no more once the alias is of another',
     ),
   },
@@ -76,7 +76,7 @@ export const memoryMutants: readonly Mutant[] = [
     file: embedder,
     edits: [{ from: 'if (length === expected) continue', to: 'if (length > 0) continue' }],
     why: 'vectors of two models are compared',
-    caughtBy: testsOf('test/integration/memory.test.ts')(
+    caughtBy: testsOf('test/features/user-memory/memory.test.ts')(
       'the embedding model that gives vectors of another size is refused, and both sizes are named',
     ),
   },
@@ -85,7 +85,7 @@ export const memoryMutants: readonly Mutant[] = [
     file: 'src/features/user-memory/store/text-similarity.ts',
     edits: [{ from: '`${space} ${one}`', to: 'one' }],
     why: 'vectors of two models are compared',
-    caughtBy: testsOf('test/memory/store/text-similarity.test.ts')(
+    caughtBy: testsOf('test/features/user-memory/store/text-similarity.test.ts')(
       'standing texts are embedded once for all callers, and again when the model changes',
     ),
   },
@@ -94,7 +94,7 @@ export const memoryMutants: readonly Mutant[] = [
     file: 'src/features/user-memory/store/distill-run.ts',
     edits: [{ from: 'answer !== null && !repeatsMemory(answer, forgotten)', to: 'answer !== null' }],
     why: 'a model says what was forgotten, and later sessions recall it',
-    caughtBy: testsOf('test/integration/forgetting.test.ts')(
+    caughtBy: testsOf('test/features/user-memory/forgetting.test.ts')(
       'what was said before it was forgotten does not come back through the answer of a later turn whose session still has it in its log',
     ),
   },

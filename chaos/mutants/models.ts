@@ -1,10 +1,10 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const limits = testsOf('test/integration/meter.test.ts')
-const lost = testsOf('test/integration/meter-failures.test.ts')
+const limits = testsOf('test/models/metering/meter.test.ts')
+const lost = testsOf('test/models/metering/meter-failures.test.ts')
 const failures = testsOf('test/models/call/failures.test.ts')
 const fallback = testsOf('test/models/call/fallback.test.ts')
-const registry = testsOf('test/integration/registry-vendors.test.ts')
+const registry = testsOf('test/models/registry/vendors.test.ts')
 const health = testsOf('test/models/health/health.test.ts')
 const migration = 'migrations/20261127_04_models.sql'
 const ledgerWriter = 'src/models/metering/meter.ts'
@@ -98,7 +98,9 @@ export const modelMutants: readonly Mutant[] = [
     file: 'src/models/call/models-port.ts',
     edits: [{ from: '(await findReachedBudget?.(caller)) ?? null', to: 'null as object | null' }],
     why: 'a run that is under way spends more than its business may',
-    caughtBy: testsOf('test/integration/budgets.test.ts')('a budget on costs ends a running run as `cost`'),
+    caughtBy: testsOf('test/features/budgets/budgets.test.ts')(
+      'a budget on costs ends a running run as `cost`',
+    ),
   },
   {
     name: 'a key in the words of a vendor',
@@ -231,7 +233,7 @@ export const modelMutants: readonly Mutant[] = [
     file: call,
     edits: [{ from: 'hasEmitted && selector.oneShot === true', to: 'false' }],
     why: 'a client reads the answers of two models in one',
-    caughtBy: testsOf('test/integration/model-calls.test.ts')(
+    caughtBy: testsOf('test/models/call/model-calls.test.ts')(
       'a failure after the first token gives a node a new attempt, and the OpenAI-compatible endpoint an end',
     ),
   },

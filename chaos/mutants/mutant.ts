@@ -39,6 +39,6 @@ export const testsOf =
     tests.map((test) => ({ file, test }))
 
 export const interleaved: NamedTest = {
-  file: 'test/integration/interleavings.test.ts',
+  file: 'test/engine/runs/interleavings.test.ts',
   test: 'the database is always in a state of the protocol model, in whatever order statements, errors and deaths come',
 }

@@ -1,7 +1,7 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const payments = testsOf('test/integration/open-mandate-payments.test.ts')
-const runs = testsOf('test/integration/open-mandates.test.ts')
+const payments = testsOf('test/features/payments/mandates/open-mandate-payments.test.ts')
+const runs = testsOf('test/features/payments/mandates/open-mandates.test.ts')
 const ended = payments(
   'an open mandate pays nothing once it is revoked, deleted or over, and for no other business',
 )
@@ -60,7 +60,7 @@ export const openMandateMutants: readonly Mutant[] = [
     file: closer,
     edits: [{ from: '...route, ...readAccount(row),', to: '...readAccount(row), ...route,' }],
     why: 'a worker says whose card is charged',
-    caughtBy: testsOf('test/integration/shopping-away.test.ts')(
+    caughtBy: testsOf('test/features/shopping/away.test.ts')(
       'the executor charges the account that the user signed, whatever a worker names',
     ),
   },

@@ -1,7 +1,7 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const executor = testsOf('test/integration/payment-executor.test.ts')
-const consents = testsOf('test/integration/consent.test.ts')
+const executor = testsOf('test/features/payments/executor.test.ts')
+const consents = testsOf('test/features/payments/consent/consent.test.ts')
 const folder = 'src/features/payments/executor'
 const decision = 'src/features/payments/consent/decide-consents.ts'
 

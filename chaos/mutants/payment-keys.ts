@@ -1,9 +1,9 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const logins = testsOf('test/integration/process-logins.test.ts')
-const keys = testsOf('test/integration/payment-keys.test.ts')
-const providers = testsOf('test/integration/payment-providers.test.ts')
-const attack = testsOf('test/integration/payment-attack.test.ts')
+const logins = testsOf('test/infra/database/logins.test.ts')
+const keys = testsOf('test/features/payments/keys.test.ts')
+const providers = testsOf('test/features/payments/providers.test.ts')
+const attack = testsOf('test/features/payments/attack.test.ts')
 const login = 'src/infra/database/server-databases.ts'
 const alone = logins(
   'the logins of processes the executor does not start while its login can become another, or that of a worker can become the executor',
@@ -107,7 +107,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
       { from: '[business_id, user_id, payment_id, question]', to: '[business_id, payment_id, question]' },
     ],
     why: 'a worker charges the card of another user',
-    caughtBy: testsOf('test/integration/payment-run.test.ts')(
+    caughtBy: testsOf('test/features/payments/run.test.ts')(
       'a run that pays charges no token that was answered for another payment, or by another user, whatever a worker writes',
     ),
   },
@@ -116,7 +116,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
     file: 'src/features/payments/keys/sealed-texts.ts',
     edits: [{ from: '[business_id, user_id, payment_id, question]', to: '[business_id, user_id, question]' }],
     why: 'a token pays what it was not given for',
-    caughtBy: testsOf('test/integration/secret-questions.test.ts')(
+    caughtBy: testsOf('test/features/payments/secret-questions.test.ts')(
       'a secret question takes a text of 1 to 200 characters that fits its schema, once, and gives the call what the executor alone can read',
     ),
   },
@@ -127,7 +127,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
       { from: '[business_id, user_id, payment_id, question]', to: '[business_id, user_id, payment_id]' },
     ],
     why: 'the answer to one question is used for another',
-    caughtBy: testsOf('test/integration/secret-questions.test.ts')(
+    caughtBy: testsOf('test/features/payments/secret-questions.test.ts')(
       'a secret question takes a text of 1 to 200 characters that fits its schema, once, and gives the call what the executor alone can read',
     ),
   },
@@ -136,7 +136,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
     file: 'src/features/payments/keys/sealed-texts.ts',
     edits: [{ from: '[business_id, user_id, payment_id, question]', to: '[user_id, payment_id, question]' }],
     why: 'a token of one business pays in another',
-    caughtBy: testsOf('test/integration/secret-questions.test.ts')(
+    caughtBy: testsOf('test/features/payments/secret-questions.test.ts')(
       'a secret question takes a text of 1 to 200 characters that fits its schema, once, and gives the call what the executor alone can read',
     ),
   },

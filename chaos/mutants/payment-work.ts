@@ -1,14 +1,14 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const executor = testsOf('test/integration/payment-executor.test.ts')
-const races = testsOf('test/integration/payment-races.test.ts')
-const rows = testsOf('test/integration/payment-rows.test.ts')
-const attack = testsOf('test/integration/payment-attack.test.ts')(
+const executor = testsOf('test/features/payments/executor.test.ts')
+const races = testsOf('test/features/payments/races.test.ts')
+const rows = testsOf('test/features/payments/rows.test.ts')
+const attack = testsOf('test/features/payments/attack.test.ts')(
   'a stolen login (on servers only: PGlite is one session of one user) of a worker reads no secret of payments and moves no money',
 )
-const providers = testsOf('test/integration/payment-providers.test.ts')
-const consents = testsOf('test/integration/consent.test.ts')
-const locks = testsOf('test/integration/wait-locks.test.ts')
+const providers = testsOf('test/features/payments/providers.test.ts')
+const consents = testsOf('test/features/payments/consent/consent.test.ts')
+const locks = testsOf('test/engine/runs/wait-locks.test.ts')
 const folder = 'src/features/payments/executor'
 const ledger = 'src/features/payments/migrations/20261127_08_payments.sql'
 const webhooks = executor(
@@ -17,7 +17,7 @@ const webhooks = executor(
 const alone = executor('an executor has an order and its payment alone until its lease is over')
 const oneSecret = executor('a payment is ordered once by a call, and leaves no secret behind')
 
-const webhookTests = testsOf('test/integration/payment-routes.test.ts')(
+const webhookTests = testsOf('test/features/payments/routes.test.ts')(
   'POST /payments/webhooks/{provider_id} takes 3,000 of one provider in a minute, counts those that break off, and says when to send again',
 )
 
@@ -302,7 +302,7 @@ export const paymentWorkMutants: readonly Mutant[] = [
       },
     ],
     why: 'who reads the table signs for a person',
-    caughtBy: testsOf('test/integration/passkeys.test.ts')(
+    caughtBy: testsOf('test/features/payments/consent/passkeys.test.ts')(
       'a link is stored as its hash alone, and no response repeats it',
     ),
   },
@@ -344,7 +344,7 @@ export const paymentWorkMutants: readonly Mutant[] = [
     file: 'src/features/payments/executor/payment-answers.ts',
     edits: [{ from: '(operation.age_ms ?? 0) > maxPendingMs', to: 'answer === null' }],
     why: 'a run waits for ever for a payment that stays pending',
-    caughtBy: testsOf('test/integration/payment-executor.test.ts')(
+    caughtBy: testsOf('test/features/payments/executor.test.ts')(
       'a payment whose end is not known because its provider says pending for 15 minutes ends the wait and says so, and goes on being looked up',
     ),
   },

@@ -4,7 +4,7 @@ const agreement = testsOf('test/features/payments/agreement.test.ts')(
   'mason ap2 verify and a checker written apart from it agree on random mandates, valid ones and others',
 )
 const tokens = 'src/features/payments/mandates/tokens'
-const trust = testsOf('test/integration/trust.test.ts')
+const trust = testsOf('test/features/payments/trust.test.ts')
 
 /** What keeps a payment from being decided by a key, or a mandate, that does not count. */
 export const paymentMutants: readonly Mutant[] = [

@@ -1,8 +1,8 @@
 import { interleaved, type Mutant, testsOf } from './mutant.ts'
 
-const relay = testsOf('test/integration/relay.test.ts')
-const locks = testsOf('test/integration/wait-locks.test.ts')
-const guards = testsOf('test/integration/last-guards.test.ts')
+const relay = testsOf('test/engine/runs/relay.test.ts')
+const locks = testsOf('test/engine/runs/wait-locks.test.ts')
+const guards = testsOf('test/engine/runs/last-guards.test.ts')
 const release = 'src/engine/runs/release.ts'
 const waits = 'src/engine/runs/waits.ts'
 const outage = 'src/engine/runs/model-outage.ts'
@@ -50,7 +50,7 @@ export const releaseMutants: readonly Mutant[] = [
     file: outage,
     edits: [{ from: 'stalls = GREATEST(stalls - 1, 0), ', to: '' }],
     why: 'a long outage is taken for a run that kills its workers',
-    caughtBy: testsOf('test/integration/outage.test.ts')(
+    caughtBy: testsOf('test/engine/runs/outage.test.ts')(
       'a run whose vendor is down is not poison however often it is claimed, and a worker that dies in between is taken over',
     ),
   },
@@ -61,7 +61,7 @@ export const releaseMutants: readonly Mutant[] = [
     why: 'a run that was cancelled waits for a person',
     caughtBy: [
       interleaved,
-      ...testsOf('test/integration/input.test.ts')(
+      ...testsOf('test/engine/runs/input.test.ts')(
         'a cancel that comes as the run is about to wait ends it then and there',
       ),
     ],
@@ -200,7 +200,7 @@ export const releaseMutants: readonly Mutant[] = [
     why: 'a turn begins with its end',
     caughtBy: [
       interleaved,
-      ...testsOf('test/integration/cancel.test.ts')(
+      ...testsOf('test/engine/runs/cancel.test.ts')(
         'a run that was claimed and handed back before its first action is left to the next worker, which opens its turn and ends it',
       ),
     ],

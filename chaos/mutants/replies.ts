@@ -1,6 +1,6 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const replies = testsOf('test/integration/replies.test.ts')
+const replies = testsOf('test/graph/replies.test.ts')
 const shapes = testsOf('test/features/response-formats/built-in/reply-shapes.test.ts')
 
 /** How the reply of a model is read: what was cut, failed or withheld is never taken as whole. */

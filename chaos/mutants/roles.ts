@@ -47,7 +47,7 @@ export const roleMutants: readonly Mutant[] = [
       },
     ],
     why: 'with a login each, the page of a demo consent is an internal error',
-    caughtBy: testsOf('test/integration/consent.test.ts')(
+    caughtBy: testsOf('test/features/payments/consent/consent.test.ts')(
       'a consent of a demo is shown as a page and to a surface, with the login of the API alone',
     ),
   },
@@ -56,7 +56,7 @@ export const roleMutants: readonly Mutant[] = [
     file: 'src/features/payments/providers/provider-rows.ts',
     edits: [{ from: `await sql.query("SELECT pg_advisory_xact_lock(hashtext('mason.providers'))")`, to: '' }],
     why: 'a demo provider and one that moves money are active beside each other',
-    caughtBy: testsOf('test/integration/payment-providers.test.ts')(
+    caughtBy: testsOf('test/features/payments/providers.test.ts')(
       'a payment provider of demos and one that moves money, created at once, are never both active',
     ),
   },

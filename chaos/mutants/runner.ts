@@ -3,6 +3,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/pr
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { openDeadline } from '../../src/state/deadline.ts'
+import { findIntegrationFiles } from '../../test/support/marks.ts'
 import { type Mutant, mutate, type NamedTest } from './mutant.ts'
 
 /** What the tests need of the project. */
@@ -43,7 +44,8 @@ type Report = {
 
 const patienceMs = 240_000
 
-const projectOf = (file: string): string => (file.startsWith('test/integration/') ? 'served' : 'unit')
+const integrationFiles = findIntegrationFiles()
+const projectOf = (file: string): string => (integrationFiles.includes(file) ? 'served' : 'unit')
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 /** Runs exactly these tests in the copy; integration tests on the servers. Gives what became of each. */

@@ -1,6 +1,6 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
-const runTests = testsOf('test/integration/payment-run.test.ts')
+const runTests = testsOf('test/features/payments/run.test.ts')
 
 /** What keeps a model's words out of a payment; `prompts.ts` has the labels of results. */
 export const taintMutants: readonly Mutant[] = [

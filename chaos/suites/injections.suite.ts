@@ -7,14 +7,14 @@ import { type Findings, findInParts, type Suite, type SuiteOptions } from '../su
 
 /** A test has the slice of this; its fixtures open what it needs on the servers of the tests. */
 const runTest = async (
-  name: string,
+  feature: string,
   injections: number,
   { seed, scale, say, signal }: SuiteOptions,
 ): Promise<Findings> => {
   const folder = await mkdtemp(join(tmpdir(), 'mason-injections-'))
   const report = join(folder, 'report.json')
   const count = Math.max(10, Math.round(injections * scale))
-  const test = `test/integration/${name}.test.ts`
+  const test = `test/features/${feature}/injections.test.ts`
   const args = ['node_modules/vitest/vitest.mjs', 'run', '--project', 'served', '--silent=false', test]
   const env = { ...process.env, MASON_INJECTIONS: JSON.stringify({ seed, count, report }) }
   try {
@@ -39,8 +39,8 @@ const suite: Suite = {
   run: (options) =>
     findInParts(
       {
-        payments: () => runTest('payment-injections', 300, options),
-        shopping: () => runTest('shopping-injections', 100, options),
+        payments: () => runTest('payments', 300, options),
+        shopping: () => runTest('shopping', 100, options),
       },
       options.say,
     ),

@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 
 /** What has to go well without any of the guards: a mutant that breaks this is broken itself, and proves nothing. */
 const ordinary: NamedTest = {
-  file: 'test/integration/run.test.ts',
+  file: 'test/engine/runs/run.test.ts',
   test: 'a run goes from the queue through the graph to the answer, one action a node',
 }
 

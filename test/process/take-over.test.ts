@@ -141,7 +141,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), (
     expectWhole(await followed.ended)
   })
 
-  // `integration/dialogue-examples` plays them, `integration/orders` has a death at each commit
+  // `dialogue/examples` plays them, `engine/runs/orders` has a death at each commit
   testInAll(
     'again and again between any two commits: the examples of the requirement come out byte for byte',
     async () => {

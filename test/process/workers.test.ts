@@ -73,7 +73,7 @@ describe.skipIf(serversMissing !== null)(onServers('several workers'), () => {
   })
 })
 
-// `integration/relay` has it, by claims of one process
+// `engine/runs/relay` has it, by claims of one process
 describe.skipIf(serversMissing !== null || isGate)(onServers('a run that kills its workers'), () => {
   const world = useWorld()
 

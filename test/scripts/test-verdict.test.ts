@@ -12,7 +12,7 @@ const fileOf = (file: string, project: string, error?: string): FileResult => ({
 const runOf = (...lines: readonly object[]) => readRun(lines.map((line) => JSON.stringify(line)).join('\n'))
 const repeated = (...files: FileResult[]) => filesToRepeat(runOf(...files)).map(({ file }) => file)
 const cli = fileOf('test/process/cli.test.ts', 'process', 'Error: late')
-const run = fileOf('test/integration/run.test.ts', 'served', 'Error: slow')
+const run = fileOf('test/engine/runs/run.test.ts', 'served', 'Error: slow')
 
 test('two failed files of processes and servers are repeated, and nothing else is', () => {
   expect(repeated(cli, run, fileOf('test/graph/walk.test.ts', 'unit'))).toEqual([cli.file, run.file])
@@ -20,7 +20,7 @@ test('two failed files of processes and servers are repeated, and nothing else i
   expect(repeated(cli, fileOf(run.file, 'embedded', 'Error: x'))).toEqual([])
   expect(repeated(cli, run, fileOf('test/process/runs.test.ts', 'process', 'Error: x'))).toEqual([])
   expect(repeated(cli, fileOf(run.file, 'served', `Error: x\ncaused by ${violated} lost`))).toEqual([])
-  const lost = fileOf('test/integration/orders.test.ts', 'served', 'AssertionError: expected 1 to be 2')
+  const lost = fileOf('test/engine/runs/orders.test.ts', 'served', 'AssertionError: expected 1 to be 2')
   const waited = fileOf(lost.file, 'served', 'Error: waited 90000 ms in vain')
   expect(filesToRepeat(runOf(lost))).toEqual([lost])
   expect(filesToRepeat(runOf(lost), { invariants: [lost.file] })).toEqual([])
@@ -32,7 +32,7 @@ test('two failed files of processes and servers are repeated, and nothing else i
 test('a repeat replaces the results of its files, and says what had run before in their process', () => {
   const first = runOf(
     ...[
-      { pid: 7, path: '/mason/test/integration/api.test.ts' },
+      { pid: 7, path: '/mason/test/app/api.test.ts' },
       { pid: 8, path: '/mason/x.test.ts' },
     ],
     ...[{ pid: 7, path: run.path }, cli, run, fileOf('test/a.test.ts', 'unit')],
@@ -40,7 +40,7 @@ test('a repeat replaces the results of its files, and says what had run before i
   expect(verdictOf(first)).toEqual({
     failed: [
       'FAILED test/process/cli.test.ts > b (process): Error: late',
-      'FAILED test/integration/run.test.ts > b (served): Error: slow',
+      'FAILED test/engine/runs/run.test.ts > b (served): Error: slow',
     ],
     flaky: [],
     counts: { passed: 3, failed: 2, skipped: 1 },
@@ -49,8 +49,8 @@ test('a repeat replaces the results of its files, and says what had run before i
   expect(verdictOf(first, second)).toEqual({
     failed: ['FAILED test/process/cli.test.ts > b (process): Error: late'],
     flaky: [
-      'FLAKY test/integration/run.test.ts > b (served): Error: slow',
-      '  before it in its process: integration/api.test.ts',
+      'FLAKY test/engine/runs/run.test.ts > b (served): Error: slow',
+      '  before it in its process: app/api.test.ts',
     ],
     counts: { passed: 3, failed: 1, skipped: 2 },
   })

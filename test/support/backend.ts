@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { inject } from 'vitest'
+import { expect, inject } from 'vitest'
 import type { Config } from '../../src/infra/config/config.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { openEmbeddedDatabase } from '../../src/infra/database/embedded.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { dropKeys } from './drop-keys.ts'
+import { marksOf } from './marks.ts'
 import { loginsOf } from './served-logins.ts'
 import { dropDatabase, runAsAdmin, urlOf } from './setup-served.ts'
 
@@ -57,8 +58,15 @@ export const baseConfig = {
   client: { url: null, token: null },
 } satisfies Partial<Config>
 
-export const openBackend = async (): Promise<Backend> =>
-  process.env.MASON_TEST_BACKEND === 'served' ? served() : embedded()
+export const openBackend = async (): Promise<Backend> => {
+  const { testPath = '' } = expect.getState()
+  const marks = marksOf(testPath)
+  if (!marks.has('backends: either') && !marks.has('backends: both'))
+    throw new Error(
+      `${testPath} opens a database: its first line must be \`// backends: either\` (docs/testing.md)`,
+    )
+  return process.env.MASON_TEST_BACKEND === 'served' ? served() : embedded()
+}
 
 const embedded = async (): Promise<Backend> => {
   const loadDataDir = await readFile(inject('template'))

@@ -1,4 +1,5 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { findIntegrationFiles } from './marks.ts'
 
 /**
  * Kind after kind: those first whose files mostly wait for processes, those last whose files are short, so that no worker
@@ -6,17 +7,19 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  */
 const kinds = ['console', 'process', 'served', 'embedded', 'unit']
 
-/** The folder of its file, and of an integration test the database. */
-const kindOf = ({ project, moduleId }: TestSpecification): string => {
-  const [, folder = ''] = /.*\/test\/(integration|process|console)\//.exec(moduleId) ?? []
-  return folder === 'integration' ? project.name : folder || 'unit'
-}
+const integrationFiles = findIntegrationFiles()
+
+/** Of an integration test the database, else the folder of its file. */
+const kindOf = ({ project, moduleId }: TestSpecification): string =>
+  integrationFiles.some((file) => moduleId.endsWith(`/${file}`))
+    ? project.name
+    : (/\/test\/(process|console)\//.exec(moduleId)?.[1] ?? 'unit')
 
 /** Half a minute or more, and short to read: vitest, which takes large files first, would start them last. */
 const longest = [
   ...['process/cli', 'process/take-over', 'process/workers', 'process/payment-restart'],
   ...['process/crash-points', 'process/models', 'process/runs'],
-  ...['integration/agent-payments', 'integration/orders', 'integration/files', 'regexes'],
+  ...['features/payments/agent-payments', 'engine/runs/orders', 'files/files', 'regexes'],
 ].map((name) => `/test/${name}.test.ts`)
 
 const rankOf = (file: TestSpecification): number =>

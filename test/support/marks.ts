@@ -8,8 +8,8 @@ export const isGate = process.env.MASON_TEST_TIER === 'gate'
 const marks = {
   /** Only `npm run test:all` runs it. */
   tier: ['all'],
-  /** With servers, the gate runs it on the embedded database too: its SQL, locks, hints or queue differ there. */
-  backends: ['both'],
+  /** It needs a database. With servers, the gate runs `both` on the embedded one too: SQL, locks, hints or queue differ there. */
+  backends: ['either', 'both'],
   /** An assertion that fails in it is a broken promise of Mason, so the gate never repeats it. */
   asserts: ['invariants'],
 } as const
@@ -39,8 +39,17 @@ export const filesMarked = (mark: Mark, folder = 'test'): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => join(folder, name))
-    .filter((path) => readMarks(startOf(path), path).has(mark))
+    .filter((path) => marksOf(path).has(mark))
     .sort()
+
+/** The integration tests: what needs a database. */
+export const findIntegrationFiles = (): string[] => [
+  ...filesMarked('backends: either'),
+  ...filesMarked('backends: both'),
+]
+
+/** The marks of the file at this path. */
+export const marksOf = (path: string): Set<Mark> => readMarks(startOf(path), path)
 
 const startOf = (path: string): string => {
   const file = openSync(path, 'r')

@@ -58,7 +58,7 @@ const shapeOf = async (pglite: PGlite): Promise<Record<string, unknown[]>> => {
 }
 
 describe('the dump that a new embedded database begins from', () => {
-  // a second initdb with all migrations: each test on PGlite begins from a dump, and `integration/migrations` looks at what they make
+  // a second initdb with all migrations: each test on PGlite begins from a dump, and `infra/database/migrations` looks at what they make
   testInAll('gives a database equal to one of initdb and the migrations', async () => {
     const path = join(folder, 'pgdata')
     unpackSeedImage(tar, path)
