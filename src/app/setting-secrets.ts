@@ -14,6 +14,9 @@ export const addSettingSecrets = (config: Config, scrubber: Pick<Scrubber, 'add'
     openai?.apiKey,
     ...Object.values(storage).map(({ secretAccessKey }) => secretAccessKey),
     client.token,
+    ...Object.entries(config.featureVariables ?? {}).flatMap(([name, value]) =>
+      /(KEY|SECRET|TOKEN|PASSWORD)S?$/.test(name) ? [value] : [],
+    ),
     ...(database.kind === 'postgres'
       ? [database.url, database.apiUrl, database.workerUrl, database.paymentUrl, database.migrateUrl].flatMap(
           (url) => (url === undefined ? [] : listPasswords(url)),

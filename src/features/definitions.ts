@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import type { DeleteOfUser } from '../accounts/users.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import type { Sweep } from '../engine/sessions/retention-sweep.ts'
@@ -69,6 +70,8 @@ export type FeatureDefinition = {
   needs?: readonly string[]
   /** Those of them that have secrets under the master key. */
   sealed?: readonly SealedTable[]
+  /** Its variables of the environment, each `MASON_<ID>_…`; their values are under the handle `<id>.settings`. */
+  settings?: z.ZodObject
 }
 
 /** `*.service.ts`: made once in each process, after what it needs. */
@@ -199,6 +202,11 @@ export type Definition =
   | DoctorDefinition
   | KeysDefinition
 
+const defineAs =
+  <Defined extends Definition>(kind: Defined['kind']) =>
+  (given: Omit<Defined, 'kind'>) =>
+    ({ kind, ...given }) as Defined
+
 /**
  * See `FeatureDefinition`.
  *
@@ -209,10 +217,7 @@ export type Definition =
  * export default defineFeature({ id: 'announcements', tables: ['announcements'] })
  * ```
  */
-export const defineFeature = (feature: Omit<FeatureDefinition, 'kind'>): FeatureDefinition => ({
-  kind: 'feature',
-  ...feature,
-})
+export const defineFeature = defineAs<FeatureDefinition>('feature')
 /**
  * See `ServiceDefinition`.
  *
@@ -329,15 +334,9 @@ export const defineMetrics = <Given extends Needs>(
  * })
  * ```
  */
-export const defineRetention = (retention: Omit<RetentionDefinition, 'kind'>): RetentionDefinition => ({
-  kind: 'retention',
-  ...retention,
-})
+export const defineRetention = defineAs<RetentionDefinition>('retention')
 /** See `ProcessDefinition`. */
-export const defineProcess = (definition: Omit<ProcessDefinition, 'kind'>): ProcessDefinition => ({
-  kind: 'process',
-  ...definition,
-})
+export const defineProcess = defineAs<ProcessDefinition>('process')
 /**
  * See `DoctorDefinition`.
  *
@@ -356,7 +355,4 @@ export const defineProcess = (definition: Omit<ProcessDefinition, 'kind'>): Proc
  * })
  * ```
  */
-export const defineDoctor = (doctor: Omit<DoctorDefinition, 'kind'>): DoctorDefinition => ({
-  kind: 'doctor',
-  ...doctor,
-})
+export const defineDoctor = defineAs<DoctorDefinition>('doctor')

@@ -4,6 +4,7 @@ import type { DeleteOfUser } from '../accounts/users.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import type { ServiceFactories } from '../engine/runs/run-services.ts'
 import { describeLoadError, type PartFile } from '../graph/load.ts'
+import type { Config, Environment } from '../infra/config/config.ts'
 import { repeatWork } from '../infra/lib/repeat-work.ts'
 import type { App, RouteServer } from '../routes/route.ts'
 import { isMasonError, toSettingsError } from '../state/errors.ts'
@@ -11,6 +12,7 @@ import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { FeatureServices } from '../state/ports/services.ts'
 import type { Sql } from '../state/ports/sql.ts'
+import { configRef } from './core.ref.ts'
 import type { Definition, Needs, Ref } from './definitions.ts'
 
 /** A folder of a feature: what its files load, by their names. */
@@ -129,6 +131,24 @@ export const loadRoutes = async (
   ...(await loadKind(sources, 'routes')),
 ]
 
+/** The settings of a feature by its handle. Throws what is wrong with all of its variables, never with a value. */
+const readFeatureSettings = (
+  { file, definition: { id, settings } }: Loaded<'feature'>,
+  environment: Environment = {},
+): Provided[] => {
+  if (!settings) return []
+  const prefix = `MASON_${id.replaceAll('-', '_').toUpperCase()}_`
+  const other = Object.keys(settings.shape).find((name) => !name.startsWith(prefix))
+  if (other !== undefined)
+    throw toSettingsError(`${file} has the setting "${other}"`, `begin its name with ${prefix}`)
+  const { data, error } = settings.strip().safeParse(environment)
+  if (!error) return [[{ id: `${id}.settings` }, data]]
+  const problems = error.issues.map(({ path: [name = ''], message }) =>
+    environment[String(name)] === undefined ? `${String(name)} is missing` : `${String(name)}: ${message}`,
+  )
+  throw toSettingsError(problems.join('; '), `set it in the environment or in .env; ${file} has its values`)
+}
+
 /** The features. Throws where two have one id, or a folder has no feature.ts. */
 export const loadFeatures = async (sources: readonly FeatureSource[]): Promise<Loaded<'feature'>[]> => {
   const features = await loadKind(sources, 'feature')
@@ -177,11 +197,11 @@ export type Provided = readonly [ref: Ref<unknown>, value: unknown]
 /** `value` under its handle. */
 export const provide = <Value>(ref: Ref<Value>, value: NoInfer<Value>): Provided => [ref, value]
 
-/** Starts the services of these ids, each after what it needs. Throws for a circle, and for a handle that is not provided, or twice. */
+/** Starts the services of these handles, each after what it needs. Throws for a circle, and for a handle that is not provided, or twice. */
 const startServices = (
   services: readonly Loaded<'service'>[],
   core: readonly Provided[],
-  ids: readonly string[],
+  refs: readonly Ref<unknown>[],
 ) => {
   const values = new Map(core.map(([ref, value]) => [ref.id, value]))
   const byId = new Map<string, Loaded<'service'>>()
@@ -208,7 +228,7 @@ const startServices = (
     for (const ref of Object.values(definition.needs)) start(ref.id, [...users, file])
     values.set(id, definition.start(resolveNeeds(file, definition.needs, (need) => values.get(need))))
   }
-  for (const id of ids) start(id, [])
+  for (const { id } of refs) start(id, [])
   return values
 }
 
@@ -268,14 +288,12 @@ export const openFeatures = async (
   core: readonly Provided[],
   only?: readonly Ref<unknown>[],
 ) => {
-  if (!only) await loadFeatures(sources)
+  const features = only ? [] : await loadFeatures(sources)
+  const config = core.find(([{ id }]) => id === configRef.id)?.[1] as Config | undefined
+  const settings = features.flatMap((feature) => readFeatureSettings(feature, config?.featureVariables))
   const services = only ? await loadServicesOf(sources, only) : await loadKind(sources, 'service')
   const wanted = only ?? services.map(({ definition }) => definition.provides)
-  const values = startServices(
-    services,
-    core,
-    wanted.map(({ id }) => id),
-  )
+  const values = startServices(services, [...core, ...settings], wanted)
   const read: Reader = (id) => values.get(id)
   const find = <Value>({ id }: Ref<Value>): Value | null => (read(id) as Value | undefined) ?? null
   return {

@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { loadAllParts } from '../../src/app/load-all-parts.ts'
-import { databaseRef } from '../../src/features/core.ref.ts'
+import { configRef, databaseRef } from '../../src/features/core.ref.ts'
 import { defineResource } from '../../src/features/define-resource.ts'
 import {
   type Definition,
@@ -26,6 +26,7 @@ import {
 } from '../../src/features/load-features.ts'
 import { buildGraph } from '../../src/graph/build.ts'
 import { type LoadedParts, loadInTime, loadParts } from '../../src/graph/load.ts'
+import { readConfig } from '../../src/infra/config/config.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { MasonError } from '../../src/state/errors.ts'
@@ -296,6 +297,31 @@ describe('an error of features names both sides and the remedy', () => {
         'features/a/feature.ts and features/b/feature.ts both define the feature "a"',
         'give one of them another id, or remove it',
       ),
+    )
+  })
+
+  test('where a setting of the environment is missing or wrong, all of them, and where its name is not of the feature', async () => {
+    const settings = z.object({
+      MASON_A_B_KEY: z.string(),
+      MASON_A_B_LIMIT: z.coerce.number().max(9).default(3),
+    })
+    const openWith = async (env: Record<string, string>, definition = { settings }) => {
+      const feature = defineFeature({ id: 'a-b', tables: [], ...definition })
+      const config = readConfig({ MASON_AUTH: 'off', ...env }, { role: 'tools' })
+      return openFeatures([folder('a-b', {}, feature)], [provide(configRef, config)])
+    }
+    const settingsRef = defineRef<z.infer<typeof settings>>('a-b.settings')
+    const opened = await openWith({ MASON_A_B_KEY: ' k ', MASON_A_B_LIMIT: '', MASON_OTHER: 'x' })
+    expect(opened.get(settingsRef)).toEqual({ MASON_A_B_KEY: 'k', MASON_A_B_LIMIT: 3 })
+    await expect(openWith({ MASON_A_B_LIMIT: '12' })).rejects.toEqual(
+      refuses(
+        'MASON_A_B_KEY is missing; MASON_A_B_LIMIT: Too big: expected number to be <=9',
+        'set it in the environment or in .env; features/a-b/feature.ts has its values',
+      ),
+    )
+    const foreign = { settings: z.object({ LIMIT: z.string() }) as never }
+    await expect(openWith({}, foreign)).rejects.toEqual(
+      refuses('features/a-b/feature.ts has the setting "LIMIT"', 'begin its name with MASON_A_B_'),
     )
   })
 

@@ -25,6 +25,7 @@ test('the feature of docs/features.md, in a repository of its own, has its table
   const listed = (await runCli(['features', '--json'], options)).stdout.trim().split('\n')
   expect(listed.map((line) => JSON.parse(line)).find(({ id }) => id === 'announcements')).toMatchObject({
     tables: ['announcements'],
+    settings: ['MASON_ANNOUNCEMENTS_KEEP_DAYS'],
     tools: ['list_announcements'],
     routes: expect.arrayContaining(['POST /admin/v1/announcements']),
     loops: ['removing old announcements'],
@@ -56,6 +57,8 @@ test('the feature of docs/features.md, in a repository of its own, has its table
     await server.ended
     await model.close()
   }
+  const wrong = { ...options, env: { ...env, MASON_ANNOUNCEMENTS_KEEP_DAYS: '0' } }
+  expect((await runCli(['run', 'Hello'], wrong)).stderr).toMatch(/MASON_ANNOUNCEMENTS_KEEP_DAYS: Too small/)
   const help = await runCli(['--help'], options)
   expect(help.stdout).toContain('the announcements of a server')
   const doctor = await runCli(['doctor'], options)

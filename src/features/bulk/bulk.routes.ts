@@ -9,18 +9,9 @@ import { bulkActionSchema, bulkJobSchema } from './bulk-job.ts'
 
 const describe = createDocs('runs')
 
-const { user_id, session_id, status, from, to, finish_reason, error, node, model, q } = runsQuery.shape
+const { limit, cursor, business_id, idempotency_key, order, count, ...filters } = runsQuery.shape
 const filterSchema = z.strictObject({
-  user_id,
-  session_id,
-  status,
-  from,
-  to,
-  finish_reason,
-  error,
-  node,
-  model,
-  q,
+  ...filters,
   metadata: z
     .record(z.string().max(200), z.string().max(2000))
     .describe('Members of the metadata, which all must match')

@@ -20,12 +20,7 @@ export default defineTool({
   provenance: 'agent',
   input: z.strictObject({
     mandate_id: z.string().max(100).optional().describe('Which open mandate, where the user has several'),
-    item: z
-      .string()
-      .min(1)
-      .max(200)
-      .optional()
-      .describe('The id of one of its items; the first when left out'),
+    item: z.string().min(1).max(200).optional().describe('The id of an item; the first when left out'),
     agent: z.string().min(1).max(64).optional().describe('Which merchant, where there are several'),
   }),
   reads: [],

@@ -91,6 +91,8 @@ export type Config = {
   /** Those of its features. */
   featureFolders: readonly string[]
   client: { url: string | null; token: string | null }
+  /** The other variables `MASON_…`, which settings of features read; absent: none. */
+  featureVariables?: Environment
 }
 
 /** A database server. `url` is for what has no login of its own; a process of one part has the login of that part only. */
@@ -171,10 +173,12 @@ export const inspectConfig = (
   const errors = [...settingErrors, ...findRoleErrors(raw, role)]
   const valid: RawSettings = { ...raw }
   for (const { setting } of settingErrors) delete valid[setting]
-  return { config: toConfig(settingsSchema.parse(valid), valid, role), errors }
+  const others = Object.keys(env).filter((name) => name.startsWith('MASON_') && !(name in settingRemedies))
+  const config = toConfig(settingsSchema.parse(valid), valid, role)
+  return { config: { ...config, featureVariables: readRawSettings(env, others) }, errors }
 }
 
-const readRawSettings = (env: Environment, names: readonly SettingName[]): RawSettings =>
+const readRawSettings = (env: Environment, names: readonly string[]): RawSettings & Environment =>
   Object.fromEntries(
     names.flatMap((name) => {
       const value = env[name]?.trim()

@@ -97,13 +97,8 @@ const isPublicUrl = (text: string): boolean => {
   return protocol === 'https:' || (protocol === 'http:' && /^(.+\.)?localhost$/.test(hostname))
 }
 
-const isNetwork = (text: string): boolean => {
-  const [address = '', bits, ...more] = text.split('/')
-  const version = isIP(address)
-  const isLength =
-    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
-  return version !== 0 && isLength && more.length === 0
-}
+const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
+const isNetwork = (text: string): boolean => network.safeParse(text).success
 
 /** As many characters as 16 random bytes have in hex. */
 const minQueueSecret = 32

@@ -45,6 +45,12 @@ type StoredFormat = ResourceRow &
 const definitionFields = ['request', 'paths', 'stream', 'poll', 'schema', 'samples'] as const
 const emptyDefinition = `'{"paths":{}}'::json`
 
+const refuseBuiltIn =
+  (what: string, remedy: string) =>
+  ({ name, built_in }: { name: string; built_in: boolean }): void => {
+    if (built_in) throw new MasonError('forbidden', `${what} "${name}" is built in`, { remedy })
+  }
+
 /** How to read responses. Built-in formats can be copied, not changed. */
 const createFormats = (
   context: ResourceStoreContext & { findFormatErrors(format: FormatInput): FieldError[] },
@@ -77,12 +83,10 @@ const createFormats = (
       query:
         "SELECT 'model' AS kind, model_id AS id, name FROM models WHERE response_format_id = $1 LIMIT 100",
     },
-    guard({ name, built_in }) {
-      if (!built_in) return
-      throw new MasonError('forbidden', `response format "${name}" is built in`, {
-        remedy: 'copy it: POST /admin/v1/response-formats with its request, paths … under another name',
-      })
-    },
+    guard: refuseBuiltIn(
+      'response format',
+      'copy it: POST /admin/v1/response-formats with its request, paths … under another name',
+    ),
   })
 
 /** Models at endpoints with the http protocol need the template. */
@@ -147,12 +151,7 @@ const createCategories = (context: ResourceStoreContext) =>
         UNION ALL SELECT 'response format', format_id, name FROM response_formats WHERE category = $1
         UNION ALL SELECT 'route', route_id, 'category ' || category FROM routes WHERE category = $1 LIMIT 100`,
     },
-    guard({ name, built_in }) {
-      if (!built_in) return
-      throw new MasonError('forbidden', `category "${name}" is built in`, {
-        remedy: 'add a category with POST /admin/v1/categories',
-      })
-    },
+    guard: refuseBuiltIn('category', 'add a category with POST /admin/v1/categories'),
   })
 
 /** Scenarios: kinds of request, and how the graph handles each. */

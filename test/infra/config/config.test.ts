@@ -76,6 +76,7 @@ describe('the settings', () => {
       toolFolders: [],
       featureFolders: [],
       client: { url: null, token: null },
+      featureVariables: {},
     })
   })
 

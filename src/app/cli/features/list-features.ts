@@ -6,13 +6,11 @@ import { exitCodes } from '../errors.ts'
 
 /** What a feature is made of. Routes as method and path. */
 export type FeatureListing = Record<
-  'tables' | 'tools' | 'nodes' | 'routes' | 'loops' | 'metrics' | 'commands',
+  'tables' | 'settings' | 'tools' | 'nodes' | 'routes' | 'loops' | 'metrics' | 'commands',
   string[]
 > & {
   id: string
 }
-
-const methods = ['get', 'post', 'put', 'patch', 'delete'] as const
 
 /** The features with what their files define; nothing is started, and no settings are read. */
 export const listFeatures = async (
@@ -20,22 +18,28 @@ export const listFeatures = async (
 ): Promise<FeatureListing[]> => {
   const features = await loadFeatures(sources)
   return Promise.all(
-    features.map(async ({ source, definition: { id, tables } }) => {
+    features.map(async ({ source, definition: { id, tables, settings } }) => {
       const own = [source]
       const routes: string[] = []
-      const app = Object.fromEntries(
-        methods.map((method) => [
-          method,
-          (path: string) => void routes.push(`${method.toUpperCase()} ${path}`),
-        ]),
+      const app = new Proxy(
+        {},
+        { get: (_, method) => (path: string) => routes.push(`${String(method).toUpperCase()} ${path}`) },
       )
       for (const { definition } of await loadRoutes(own))
         definition.add(app as never, noServices as never, noServices as never)
-      const kinds = ['tool', 'node', 'loop', 'metrics', 'command'] as const
-      const [tools = [], nodes = [], loops = [], metrics = [], commands = []] = await Promise.all(
-        kinds.map(async (kind) => (await loadKind(own, kind)).map(({ definition }) => definition.name)),
-      )
-      return { id, tables: [...tables], tools, nodes, routes, loops, metrics, commands }
+      const listNames = async (kind: 'tool' | 'node' | 'loop' | 'metrics' | 'command') =>
+        (await loadKind(own, kind)).map(({ definition }) => definition.name)
+      return {
+        id,
+        tables: [...tables],
+        settings: Object.keys(settings?.shape ?? {}),
+        tools: await listNames('tool'),
+        nodes: await listNames('node'),
+        routes,
+        loops: await listNames('loop'),
+        metrics: await listNames('metrics'),
+        commands: await listNames('command'),
+      }
     }),
   )
 }
