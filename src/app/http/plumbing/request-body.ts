@@ -117,7 +117,7 @@ const tooSlow = (idleMs: number, leftMs: number): HttpError =>
 
 const tooLarge = (): MasonError =>
   new MasonError('payload_too_large', 'the body is larger than 32 MiB', {
-    remedy: 'send large files by POST /v1/files, or by a mapping, in place of content_base64',
+    remedy: 'send less; a run takes large files by POST /v1/files, or by a mapping, in place of content_base64',
   })
 
 /**
