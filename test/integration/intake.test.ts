@@ -260,7 +260,9 @@ describe('a job that cannot be admitted', () => {
     const session_id = unique('s')
     await runtime.of('default').submit({ ...good, session_id })
     await send(stolen, { ...good, user_id: 'u2', session_id })
-    expect((await rejected(stolen)).faults[0]?.detail).toMatch(/belongs to another user; use that user's user_id/)
+    expect((await rejected(stolen)).faults[0]?.detail).toMatch(
+      /belongs to another user; use that user's user_id/,
+    )
   })
 
   test('belongs to its business where it names a known one, and to none otherwise', async () => {
