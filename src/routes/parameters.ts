@@ -16,7 +16,7 @@ export const createCountSchema = (min: number, max: number) =>
 /** `true` or `false` in a query. */
 export const booleanSchema = z.preprocess(
   (value) => (value === 'true' ? true : value === 'false' ? false : value),
-  z.boolean(),
+  z.boolean('must be true or false'),
 )
 const limitSchema = createCountSchema(1, 200).describe('Items of a page, at most').default(50)
 const cursorSchema = z

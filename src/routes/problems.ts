@@ -124,7 +124,7 @@ export const toProblemResponse = (error: unknown): ProblemResponse => {
   }
   const status = readFastifyStatus(error)
   if (status === 413) return createResponse('payload_too_large', 'the body is larger than 32 MiB')
-  if (status === 415) return createResponse('unsupported_media_type', 'this content-type cannot be read')
+  if (status === 415) return createResponse('unsupported_media_type', 'the content-type must be type/subtype')
   if (status === 404) return createResponse('not_found', 'there is nothing at this path')
   if (status !== null) return createResponse('malformed_request', 'the request cannot be read')
   return createResponse('internal', 'give the request id when you report this')

@@ -85,16 +85,16 @@ const isOfOtherType = ({ code, path }: z.core.$ZodIssue): boolean =>
   path.length === 0 && (code === 'invalid_type' || code === 'invalid_value')
 
 /**
- * The issues of a request, at least one. Those of a union whose message is empty are those of its member that has the type
- * of the input. What zod says of the length of a value of another type is left out.
+ * The issues of a request, at least one. Those of a union are those of its only member that has the type of the input. What zod
+ * says of the length of a value of another type is left out.
  */
 const resolveUnions = (issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] =>
   issues.flatMap((issue, at) => {
     const before = issues[at - 1]
     if (before?.code === 'invalid_type' && before.path.join('/') === issue.path.join('/')) return []
-    if (issue.code !== 'invalid_union' || issue.message !== '') return [issue]
-    const member = issue.errors.find((inner) => !inner.some(isOfOtherType))
-    if (!member) return [{ ...issue, message: 'Invalid input' }]
+    if (issue.code !== 'invalid_union') return [issue]
+    const [member, ...others] = issue.errors.filter((inner) => !inner.some(isOfOtherType))
+    if (!member || others.length > 0) return [issue]
     return resolveUnions(member.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })))
   })
 

@@ -113,9 +113,7 @@ const structureSchema = z
 const outputSchema = z.strictObject({
   style: z.string().max(2000).describe('How the answer is written').optional(),
   structure: z
-    .union([structureSchema, z.literal('session')], {
-      error: ({ input }) => (Array.isArray(input) ? '' : 'must be a list of entries or "session"'),
-    })
+    .union([structureSchema, z.literal('session')], 'must be a list of entries or "session"')
     .describe(
       "The fields of the answer, for this turn; `session`: those of the session's latest request with some",
     )

@@ -152,7 +152,7 @@ const toChunks = (body: unknown): AsyncIterable<Uint8Array> =>
 async function* noChunks(): AsyncGenerator<Uint8Array> {}
 
 const checkEncoding = (headers: FastifyRequest['headers']): void => {
-  if ((headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity') return
+  if ((headers['content-encoding'] || 'identity').toLowerCase() === 'identity') return
   throw new HttpError('unsupported_media_type', 'the body is compressed', {
     remedy: 'send the bytes of the file as they are, without content-encoding',
   })

@@ -42,7 +42,7 @@ export const blobParams = runParams.extend({
 
 /** The path `/{id}/actions/{action}`. */
 export const actionParams = sessionParams.extend({
-  action: z.preprocess(parseDigits, actionIdSchema).describe('The id of the action'),
+  action: createCountSchema(1, maxActionId).describe('The id of the action'),
 })
 const queryActionSchema = createCountSchema(0, maxActionId)
 /** A page of the actions of a session. */

@@ -281,7 +281,7 @@ const isSameRequest = (
 
 const createConflictError = ({ key }: { key: string | null }): MasonError =>
   new MasonError('idempotency_conflict', `the key "${key}" was used for another body`, {
-    remedy: 'use a new Idempotency-Key for a new request',
+    remedy: 'use a new Idempotency-Key, of a queue job a new job id, for a new request',
   })
 
 /** The run that was admitted under this key before, or null. Throws `idempotency_conflict`. */

@@ -82,7 +82,7 @@ const heldSessionsStatement = `
 
 const listFieldErrors = (error: MasonError): FieldError[] => {
   const errors = (error.detail as { errors?: FieldError[] } | undefined)?.errors
-  return errors ?? toJobErrors(error.message)
+  return errors ?? toJobErrors([error.message, error.remedy].filter(Boolean).join('; '))
 }
 
 /**

@@ -15,17 +15,14 @@ import {
   userSchema,
 } from './model-gateway.ts'
 
-const text = z.string().min(1, 'must not be empty')
+const text = z.string('must be a text; lists of tokens are not supported').min(1, 'must not be empty')
 
 /** The body: https://platform.openai.com/docs/api-reference/embeddings/create */
 const embeddingsRequestSchema = z
   .object({
     model: modelAliasSchema,
     input: z
-      .union([text, z.array(text).min(1).max(2048)], {
-        error:
-          'must be a text or a list of 1 to 2048 texts, none of them empty; lists of tokens are not supported',
-      })
+      .union([text, z.array(text).min(1).max(2048)], 'must be a text or a list of 1 to 2048 texts')
       .describe('A text, or up to 2048'),
     encoding_format: z
       .enum(['float', 'base64'])

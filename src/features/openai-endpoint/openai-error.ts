@@ -75,7 +75,7 @@ export const toOpenAIError = (
   const message = isModelError(error)
     ? error.message
     : fieldError === undefined
-      ? problem.detail
+      ? [problem.detail, problem.remedy].filter(Boolean).join('; ')
       : `${toParam(fieldError.pointer) ?? 'the body'}: ${fieldError.detail}`
   const param = openAICode === 'model_not_found' ? 'model' : toParam(fieldError?.pointer)
   return {

@@ -13,6 +13,18 @@ describe('POST /v1/runs', () => {
     expect(reply.headers.get('idempotent-replayed')).toBeNull()
   })
 
+  it('a number with more digits than a number holds is called too large, and no text', async () => {
+    const { server } = await serve()
+    const post = (raw: string) =>
+      server.call('POST', '/v1/runs', { raw, headers: { 'content-type': 'application/json' } })
+    for (const max of ['9007199254740993', '-12345678901234567890']) {
+      const reply = await post(`{"prompt":"x","user_id":"u1","limits":{"max_tokens":${max}}}`)
+      expect(reply.body.errors).toEqual([
+        { pointer: '/limits/max_tokens', detail: 'has more digits than a number holds; send a smaller one' },
+      ])
+    }
+  })
+
   it('POST /v1/runs passes every field to the runtime unchanged', async () => {
     const { server, fake } = await serve()
     const full = {
@@ -167,6 +179,12 @@ describe('GET /v1/runs', () => {
 })
 
 describe('one run', () => {
+  it('a parameter that is true or false says so', async () => {
+    const { server } = await serve()
+    const { body } = await server.call('GET', '/v1/runs?count=yes')
+    expect(body.errors).toEqual([{ pointer: '/count', detail: 'must be true or false' }])
+  })
+
   it('GET /v1/runs/{id} returns the run, and 404 when there is none', async () => {
     const { server } = await serve()
     await server.call('POST', '/v1/runs', { json: body })

@@ -135,7 +135,7 @@ describe('a job on the public queue', () => {
       await send(id, { ...data, prompt: 'other' })
       return rejection(id)
     })
-    expect(faults[0]?.detail).toContain('was used for another body')
+    expect(faults[0]?.detail).toMatch(/was used for another body; use a new .* job id/)
     expect(await count(database, 'runs WHERE tenant = $1', [business])).toBe(1)
   })
 
@@ -261,7 +261,9 @@ describe('a job that cannot be admitted', () => {
     const session_id = unique('s')
     await runtime.of('default').submit({ ...good, session_id })
     await send(stolen, { ...good, user_id: 'u2', session_id })
-    expect((await rejected(stolen)).faults[0]?.detail).toContain('belongs to another user')
+    expect((await rejected(stolen)).faults[0]?.detail).toMatch(
+      /belongs to another user; use that user's user_id/,
+    )
   })
 
   test('belongs to its business where it names a known one, and to none otherwise', async () => {

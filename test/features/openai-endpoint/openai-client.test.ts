@@ -330,7 +330,7 @@ describe('embeddings', () => {
   test('embeddings of token lists are refused with an explanation', async () => {
     await expect(client.embeddings.create({ model: 'embedder', input: [1, 2, 3] })).rejects.toMatchObject({
       status: 400,
-      param: 'input',
+      param: 'input[0]',
       message: expect.stringContaining('lists of tokens are not supported'),
     })
   })
@@ -446,6 +446,31 @@ describe('errors with the classes of the client', () => {
     ] as const)
       await expect(ask(more)).rejects.toMatchObject({ status: 400, error: { message } })
     await ask({ n: 1, logprobs: false, functions: [], modalities: ['text'] })
+  })
+
+  test('an error in a part of a message names the part', async () => {
+    const ask = (...content: unknown[]) =>
+      client.chat.completions.create({ model: 'chatty', messages: [{ role: 'user', content }] } as never)
+    for (const [part, param] of [
+      [{ type: 'text', text: 1 }, 'messages[0].content[1].text'],
+      [{ type: 'image_url', image_url: 'data:image/png;base64,AA==' }, 'messages[0].content[1].image_url'],
+      [{ type: 'input_audio', input_audio: {} }, 'messages[0].content[1].type'],
+    ] as const)
+      await expect(ask({ type: 'text', text: 'Hi' }, part)).rejects.toMatchObject({ status: 400, param })
+  })
+
+  test('an error that is of no field says what to do', async () => {
+    const post = (token: string | undefined, type: string) =>
+      endpoint.server.call('POST', '/v1/chat/completions', {
+        raw: '{}',
+        ...(token && { token }),
+        headers: { 'content-type': type },
+      })
+    for (const [reply, remedy] of [
+      [await post(undefined, 'application/json'), 'Authorization: Bearer'],
+      [await post('all', 'text/plain'), 'send "content-type: application/json'],
+    ] as const)
+      expect(reply.body.error.message).toContain(remedy)
   })
 
   test('a body that is not JSON, or empty, is a bad request', async () => {

@@ -117,7 +117,7 @@ const tooSlow = (idleMs: number, leftMs: number): HttpError =>
 
 const tooLarge = (): MasonError =>
   new MasonError('payload_too_large', 'the body is larger than 32 MiB', {
-    remedy: 'send large files by POST /v1/files, or by a mapping, in place of content_base64',
+    remedy: 'send less; a run takes large files by POST /v1/files, or by a mapping',
   })
 
 /**
@@ -153,7 +153,7 @@ const malformed = (message: string): MasonError =>
 const checkContentType = (headers: IncomingMessage['headers']): void => {
   const [type = '', ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';')
   const charset = parameters.map((part) => part.trim()).find((part) => part.startsWith('charset='))
-  const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase()
+  const encoding = (headers['content-encoding'] || 'identity').toLowerCase()
   const remedy = 'send "content-type: application/json", UTF-8, not compressed'
   if (!/^application\/([\w.+-]+\+)?json$/.test(type.trim()))
     throw new HttpError('unsupported_media_type', `the content-type is "${type.trim()}"`, { remedy })

@@ -95,5 +95,8 @@ const invalidRequest = (errors: FieldError[]): MasonError => {
 const toErrors = (issues: readonly Issue[], prefix: string): FieldError[] =>
   mapIssues(issues, ({ path, input, message }) => {
     if (input === undefined) return 'is required'
+    // such a number is read as the text of its digits
+    if (message === 'Invalid input: expected number, received string' && /^-?\d{16,}$/.test(String(input)))
+      return 'has more digits than a number holds; send a smaller one'
     return prefix === '' ? message : `${prefix}${path[0]?.toString()}: ${message}`
   })

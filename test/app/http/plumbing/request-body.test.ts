@@ -41,6 +41,20 @@ describe('a body', () => {
     expect([reply.status, reply.body.code]).toEqual([415, 'unsupported_media_type'])
   })
 
+  it('a content-type that is no media type gets 415, which says what to send', async () => {
+    const types = [{ 'content-type': 'nonsense' }, { 'content-type': 'text/plain, text/html' }]
+    for (const headers of types)
+      expect((await post({ raw: 'x', headers })).body).toMatchObject({
+        status: 415,
+        detail: 'the content-type must be type/subtype',
+      })
+  })
+
+  it('an empty content-encoding is none', async () => {
+    const headers = { ...json, 'content-encoding': '' }
+    expect((await post({ raw: JSON.stringify(body), headers })).status).toBe(202)
+  })
+
   it.each(['application/json; charset=UTF-8', 'Application/JSON;charset="utf-8"', 'application/vnd.x+json'])(
     'a body of type %s is accepted',
     async (type) => {
