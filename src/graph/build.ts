@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readPlannedCalls } from '../state/calls.ts'
 import { unlessAborted } from '../state/deadline.ts'
 import { memoizeByObject } from '../state/memoize.ts'
@@ -90,7 +90,7 @@ const hashParts = ({ nodes, tools }: GraphParts): string => {
       ...(tool.steps ?? []),
     ]),
   ]
-  return createHash('sha256').update(JSON.stringify(shape)).digest('hex').slice(0, 12)
+  return hash('sha256', JSON.stringify(shape)).slice(0, 12)
 }
 
 /**

@@ -68,9 +68,7 @@ const observe = (plan: ReadonlyAction, since: readonly ReadonlyAction[]): Observ
     // a retry that a todo grants is no lack of progress
     .filter(({ action }) => !(isRetried && action.result.is_error === true))
     .map(toObservation)
-  const hashes = answered.map(({ call, action }) => `${hashCall(call)} ${readResolvedHash(action)}`)
-  const made = contentHash([...new Set(hashes)].sort())
-  const gaps = since.filter((action) => !grantsRetries(action)).flatMap((action) => findGap(action, made))
+  const gaps = since.filter((action) => !grantsRetries(action)).flatMap((action) => findGap(action, answered))
   // the same call several times in one block is one step
   return [...new Map(calls), ...gaps]
 }
@@ -79,10 +77,13 @@ const grantsRetries = ({ node, result }: ReadonlyAction): boolean =>
   node === 'reflection' && Array.isArray(result.retried) && result.retried.length > 0
 
 /** Other calls that leave the same gap are a search that goes on. */
-const findGap = ({ node, result }: ReadonlyAction, made: string): Observation[] => {
+const findGap = ({ node, result }: ReadonlyAction, answered: readonly AnsweredCall[]): Observation[] => {
   if (node !== 'reflection' || typeof result.knowledge_gap !== 'string') return []
   const gap = result.knowledge_gap.trim().toLowerCase().replace(/\s+/g, ' ')
-  return gap === '' ? [] : [[`gap ${made} ${gap}`, 'the same gap was found after the same calls']]
+  if (gap === '') return []
+  const made = answered.map(({ call, action }) => `${hashCall(call)} ${readResolvedHash(action)}`)
+  const key = contentHash([...new Set(made)].sort())
+  return [[`gap ${key} ${gap}`, 'the same gap was found after the same calls']]
 }
 
 const toObservation = ({ call, action }: AnsweredCall): Observation => [

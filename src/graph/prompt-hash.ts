@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { ModelMessage } from '../state/ports/model-messages.ts'
 import type { Models } from '../state/ports/models.ts'
 
 /** The SHA-256 hash of messages as JSON, in hexadecimal. */
 export const hashMessages = (messages: readonly ModelMessage[]): string =>
-  createHash('sha256').update(JSON.stringify(messages)).digest('hex')
+  hash('sha256', JSON.stringify(messages))
 
 /** The models of a visit; `note` is called once, with the hash of the messages that are sent first. */
 export const withPromptHash = (models: Models, note: (sha256: string) => void): Models => {

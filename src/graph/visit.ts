@@ -251,7 +251,7 @@ export const currentOutcome = ({ outcome, actions }: LiveRun): Outcome =>
 /** How the reply ended that the answer rests on. */
 const readAnswerReason = (actions: LiveRun['actions']): AnswerReason => {
   const finish = actions.findLast(({ node }) => node === 'planner')?.result.finish
-  return finish === 'length' || finish === 'unknown' ? finish : 'answered'
+  return finish === 'length' || finish === 'content_filter' || finish === 'unknown' ? finish : 'answered'
 }
 
 /** Which call it answers or leaves open is the graph's to say, also where a tool has data of that name; and whose words it brings. */

@@ -4,8 +4,10 @@ export const memoizeByObject = <Key extends object, Rest extends unknown[], Valu
 ): ((key: Key, ...rest: Rest) => Value) => {
   const results = new WeakMap<Key, { value: Value }>()
   return (key, ...rest) => {
-    const result = results.get(key) ?? { value: compute(key, ...rest) }
-    results.set(key, result)
-    return result.value
+    const known = results.get(key)
+    if (known) return known.value
+    const value = compute(key, ...rest)
+    results.set(key, { value })
+    return value
   }
 }

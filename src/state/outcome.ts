@@ -2,8 +2,8 @@ import { cutText } from './text/cut-text.ts'
 import type { TextLanguage } from './text/text-language.ts'
 import type { OpenTodo } from './todos.ts'
 
-/** How the answer of a run ended: whole, cut at the output limit of its model, or for a reason that is not known. */
-export type AnswerReason = 'answered' | 'length' | 'unknown'
+/** How the answer of a run ended: whole, cut at a limit or by a filter, or for a reason that is not known. */
+export type AnswerReason = 'answered' | 'length' | 'content_filter' | 'unknown'
 
 /** How a run ends; the `end` action and the run's row have it. */
 export type Outcome =
@@ -25,6 +25,7 @@ const limits: Record<string, Record<TextLanguage, string>> = {
     zh: '同一步骤反复出现，没有新的结果',
   },
   length: { en: "the answer was cut at the model's output limit", zh: '答案因达到模型的输出上限而被截断' },
+  content_filter: { en: 'a content filter cut the answer', zh: '答案被内容过滤器截断' },
   unknown: {
     en: 'the model ended its answer for a reason that is not known',
     zh: '模型因未知原因结束了回答',

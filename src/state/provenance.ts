@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { RuntimeState } from './runtime-state.ts'
 import { fitTokens } from './text/tokens.ts'
 import type { ReadonlyAction } from './turn.ts'
@@ -116,7 +116,7 @@ export const createDataFence = (state: Pick<RuntimeState, 'prompts'>): DataFence
 const createMark = ({ prompts }: Pick<RuntimeState, 'prompts'>): string => {
   const first = prompts.find((prompt) => prompt !== '') ?? ''
   const seed = `${first.length} ${first.slice(0, 1000)}`
-  return `data-${createHash('sha256').update(seed).digest('hex').slice(0, 6)}`
+  return `data-${hash('sha256', seed).slice(0, 6)}`
 }
 
 /** The text that a fence was put around; a text without a fence as it is. */

@@ -18,6 +18,7 @@ export const runStatusSchema = z.enum([
 export const finishReasons = [
   'answered',
   'length',
+  'content_filter',
   'unknown',
   'steps',
   'tokens',

@@ -384,28 +384,34 @@ describe('a reply that was cut', () => {
     expect(asked('planner').map(({ max_tokens }) => max_tokens)).toEqual([undefined, 12_000])
   })
 
-  test('completes the run with its reason where it stays cut, and nothing is learned from it', async () => {
-    answerAll(() => says(cut, 'model_length'))
-    const prompt = 'I live in Lyon and I like tea. Name the ten rules.'
-    const view = await run({ prompt, user_id: unique('u') })
-    expect(view).toMatchObject({ status: 'completed', finish_reason: 'length', answer: cut })
-    expect(asked('planner')).toHaveLength(2)
-    const end = (await runtime.stateOf(view.id)).action_history.flat().at(-1)
-    expect(end?.result).toMatchObject({ status: 'completed', reason: 'length' })
-    expect((await chat()).body.choices[0].finish_reason).toBe('length')
-    const models = modelsOf(() => {
-      throw new Error('a model was asked what to learn')
-    })
-    const parts = { database, embedder: hashOnly, log: silentLog, modelsFor: () => models }
-    for (
-      let claim = await claimDistillation(database, 60_000);
-      claim;
-      claim = await claimDistillation(database, 60_000)
-    )
-      if (claim.run_id === view.id) await distillRuns(parts, [claim], never())
-    const { rows } = await database.query('SELECT FROM distillations WHERE run_id = $1', [view.id])
-    expect(rows).toEqual([])
-  })
+  test.for([
+    ['at the output limit', 'model_length', 'length', 2],
+    ['by a content filter', 'content_filter', 'content_filter', 1],
+  ] as const)(
+    'completes the run with its reason where it stays cut, and nothing is learned from it: %s',
+    async ([, said, reason, requests]) => {
+      answerAll(() => says(cut, said))
+      const prompt = 'I live in Lyon and I like tea. Name the ten rules.'
+      const view = await run({ prompt, user_id: unique('u') })
+      expect(view).toMatchObject({ status: 'completed', finish_reason: reason, answer: cut })
+      expect(asked('planner')).toHaveLength(requests)
+      const end = (await runtime.stateOf(view.id)).action_history.flat().at(-1)
+      expect(end?.result).toMatchObject({ status: 'completed', reason })
+      expect((await chat()).body.choices[0].finish_reason).toBe(reason)
+      const models = modelsOf(() => {
+        throw new Error('a model was asked what to learn')
+      })
+      const parts = { database, embedder: hashOnly, log: silentLog, modelsFor: () => models }
+      for (
+        let claim = await claimDistillation(database, 60_000);
+        claim;
+        claim = await claimDistillation(database, 60_000)
+      )
+        if (claim.run_id === view.id) await distillRuns(parts, [claim], never())
+      const { rows } = await database.query('SELECT FROM distillations WHERE run_id = $1', [view.id])
+      expect(rows).toEqual([])
+    },
+  )
 
   test('is not continued where it is JSON: it is asked for once more, shorter', async () => {
     const structure = [{ id: 'total', expected: 'the product', type: 'number' as const }]
@@ -462,10 +468,17 @@ describe('a cut reply in the language of the dialogue', () => {
     })
   })
 
-  test('gives the answer as far as it goes where it stays cut', async () => {
-    script = { planner: () => says('<answer>The ten rules', 'length') }
-    expect(await run(spoken)).toMatchObject({ answer: 'The ten rules', finish_reason: 'length' })
-  })
+  test.for([
+    ['length', 2],
+    ['content_filter', 1],
+  ] as const)(
+    'gives the answer as far as it goes where it stays cut: %s',
+    async ([finish_reason, requests]) => {
+      script = { planner: () => says('<answer>The ten rules', finish_reason) }
+      expect(await run(spoken)).toMatchObject({ answer: 'The ten rules', finish_reason })
+      expect(asked('planner')).toHaveLength(requests)
+    },
+  )
 })
 
 describe('a reply that ended for a reason that is not known', () => {

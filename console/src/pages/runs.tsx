@@ -10,7 +10,17 @@ import { useMayWrite } from '../session.tsx'
 import { type Run, statuses } from '../types.ts'
 import { NewRun } from './new-run.tsx'
 
-const finishReasons = ['answered', 'length', 'unknown', 'steps', 'tokens', 'cost', 'time', 'no_progress']
+const finishReasons = [
+  'answered',
+  'length',
+  'content_filter',
+  'unknown',
+  'steps',
+  'tokens',
+  'cost',
+  'time',
+  'no_progress',
+]
 const names = [
   'q',
   'status',

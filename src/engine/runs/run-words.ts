@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Database } from '../../infra/database/database.ts'
 import { readableJson } from '../../infra/database/pagination.ts'
 import { createFieldsError } from '../../state/resource-schema.ts'
@@ -18,9 +18,7 @@ export const hashWords = (businessId: string, texts: readonly string[]): string[
   ...new Set(
     texts
       .flatMap((text) => [...new Set(extractWords(text))].slice(0, maxWords))
-      .map((word) =>
-        createHash('sha256').update(`${businessId}\n${word}`).digest().readBigInt64BE(0).toString(),
-      ),
+      .map((word) => hash('sha256', `${businessId}\n${word}`, 'buffer').readBigInt64BE(0).toString()),
   ),
 ]
 

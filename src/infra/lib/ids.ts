@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
 
 /** An id that sorts by creation time (the layout of UUID v7, RFC 9562, without dashes). The random part is of a UUID v4. */
 export const createTimeOrderedId = (): string => {
@@ -27,4 +27,4 @@ export const newWorkerId = (): string => `worker_${process.pid}_${randomBytes(4)
 export const newAttemptId = (): string => createTimeOrderedId()
 
 /** The SHA-256 hash in hexadecimal. */
-export const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex')
+export const sha256 = (data: string | Uint8Array): string => hash('sha256', data)

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { sha256 } from '../../infra/lib/ids.ts'
 import { unlessAborted } from '../../state/deadline.ts'
 import type { Clock } from '../../state/ports/clock.ts'
@@ -104,9 +104,7 @@ export const toFailureSource = (
     business: business_id,
     run: run_id,
     prompt() {
-      hash ??= createHash('sha256')
-        .update(JSON.stringify([messages, input, query, prompt]))
-        .digest('base64url')
+      hash ??= sha256(JSON.stringify([messages, input, query, prompt]))
       return hash
     },
   }

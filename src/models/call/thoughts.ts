@@ -122,6 +122,7 @@ const openSplit = (canRestart: boolean): Split => {
       return true
     },
     inside: (isEnd: boolean): boolean => {
+      if (judged > limits.tags) own = own.slice(-1)
       const found = findTag(held, own)
       pass(found?.at ?? held.length - (isEnd ? 0 : countOpen(held)))
       if (!found) return false
@@ -134,7 +135,6 @@ const openSplit = (canRestart: boolean): Split => {
       else if (before === '' || (isNested && before?.trim() === '')) held = held.slice(length)
       else {
         if (isNested) depth += 1
-        if (judged > limits.tags) own = own.slice(-1)
         pass(length)
       }
       return true

@@ -87,7 +87,7 @@ export const readUpstreamError = (json: unknown): UpstreamError => {
     findValue(descriptions, ['detail'], (value) => (value ? toJsonHead(value, maxMessageLength) : undefined))
   const words = [message, raw].filter((part) => part !== undefined).join(': ')
   const status = findValue(descriptions, statusFields, toHttpStatus)
-  const waitMs = readBodyWaitMs(json, words)
+  const waitMs = readBodyWaitMs(json, words.slice(0, maxMessageLength))
   return {
     names: names.filter(isWord).join(' ').slice(0, maxNamesLength),
     ...(words !== '' && { message: words.slice(0, maxMessageLength) }),

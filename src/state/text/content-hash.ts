@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 const sortKeys = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(sortKeys)
@@ -11,7 +11,4 @@ const sortKeys = (value: unknown): unknown => {
 }
 
 /** The SHA-256 hash, in hexadecimal, of a JSON value; it does not depend on the order of its keys. */
-export const contentHash = (value: unknown): string =>
-  createHash('sha256')
-    .update(JSON.stringify(sortKeys(value)))
-    .digest('hex')
+export const contentHash = (value: unknown): string => hash('sha256', JSON.stringify(sortKeys(value)))

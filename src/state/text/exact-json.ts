@@ -5,12 +5,12 @@ export const hasLongNumbers = (text: string): boolean =>
 /**
  * The value of a JSON text, its digits exact: an integer written with digits alone, from 2^53 on, and what is too large for any
  * number (1e400) are the text as it is written; 1e21 stays a number. Throws a SyntaxError. It uses nothing outside itself, so that
- * a thread can be given its source.
+ * a thread can be given its source. A string that does not end is one token, or each quote in it would be tried anew.
  */
 export const parseExactJson = (text: string): unknown => {
   // that of hasLongNumbers
   if (!/(?:^|[:,[\s])-?(?:[1-9]\d{15}|\d[\d.]*[eE]\+?\d{3})/.test(text)) return JSON.parse(text)
-  const tokens = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?\d[\d.eE+-]*/g
+  const tokens = /"[^"\\]*(?:\\[\s\S]?[^"\\]*)*(?:"|$)|-?\d[\d.eE+-]*/g
   const marked = text.replace(tokens, (token, at: number) => {
     const number = Number(token)
     const isLong = token.length > 15 && /^-?[1-9]\d{15,}$/.test(token) && !Number.isSafeInteger(number)

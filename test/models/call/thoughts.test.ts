@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { openThoughts } from '../../../src/models/call/thoughts.ts'
 import { emptyResult } from '../../../src/models/ports/model-ports.ts'
 
@@ -139,6 +139,20 @@ describe('thoughts', () => {
         )
         expect(heard).toEqual(read([start + text]).heard)
         expect(result.text.length + result.reasoning.length).toBeGreaterThan(text.length * 0.4)
+      }
+    },
+  )
+
+  test.each([true, false])(
+    'are searched for 50 tags, however many there are; can restart: %s',
+    (canRestart) => {
+      const search = vi.spyOn(String.prototype, 'matchAll')
+      try {
+        read(['<think>'.repeat(75_000)], canRestart)
+        // as it comes, and in the result
+        expect(search.mock.calls.length).toBeLessThan(120)
+      } finally {
+        search.mockRestore()
       }
     },
   )

@@ -24,3 +24,12 @@ test('a JSON text without a long number is read as JSON.parse reads it', () => {
     }),
   )
 })
+
+test.each(['', '\\', '\\\\'])(
+  'a string that does not end is passed over once, not from each of its quotes: %j',
+  (end) => {
+    // from each quote, half a megabyte takes minutes
+    const text = `{"a": 1234567890123456, "b": "${'\\"'.repeat(250_000)}${end}`
+    expect(() => parseExactJson(text)).toThrow(SyntaxError)
+  },
+)

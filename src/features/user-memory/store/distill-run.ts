@@ -87,7 +87,7 @@ export const asksModel = (
 
 /** Not from one that ended at the moment when learning was switched off, or whose answer is not whole. */
 const isLearnedFrom = ({ learning, finish_reason }: RunToDistill): boolean =>
-  learning && finish_reason !== 'length'
+  learning && finish_reason !== 'length' && finish_reason !== 'content_filter'
 
 /** Makes one structured call, on the business's account and outside the run's usage. By rules where no model is available or its reply is invalid. */
 const learnLesson = async (

@@ -21,7 +21,7 @@ const turnsStatement = `
   SELECT r.session_id, r.turn, ${readableJson('q.request')}->>'prompt' AS prompt,
     ${readableJson('o.result')}->>'answer' AS answer, r.ended_at AS said_at
   FROM runs r JOIN run_requests q USING (tenant, run_id) LEFT JOIN run_results o USING (tenant, run_id)
-  WHERE r.tenant = $1 AND r.session_id = $2 AND r.status = 'completed' AND r.finish_reason IS DISTINCT FROM 'length'
+  WHERE r.tenant = $1 AND r.session_id = $2 AND r.status = 'completed' AND COALESCE(r.finish_reason, '') NOT IN ('length', 'content_filter')
     AND NOT ${isRepetitionSql}
     AND NOT EXISTS (SELECT FROM distillations d WHERE d.tenant = r.tenant AND d.run_id = r.run_id)
     AND r.created_at >= COALESCE((SELECT said_before FROM turn_cutoffs WHERE tenant = $1 AND user_id = $3), '-infinity')

@@ -13,7 +13,7 @@ import { findReferenceErrors } from '../../../graph/references.ts'
 import { memoizeByObject } from '../../../state/memoize.ts'
 import { toModelSchema } from '../../../state/model-schema.ts'
 import type { ModelMessage, ToolCallRequest } from '../../../state/ports/model-messages.ts'
-import type { ModelReply, ModelRequest } from '../../../state/ports/models.ts'
+import { type ModelReply, type ModelRequest, permitsCalls } from '../../../state/ports/models.ts'
 import { joinTexts, modelWords, operatorWords, ownText, type PromptText } from '../../../state/provenance.ts'
 import { contentHash } from '../../../state/text/content-hash.ts'
 import { estimateTokens } from '../../../state/text/tokens.ts'
@@ -136,10 +136,9 @@ const controls: readonly string[] = [updateTodosTool, finishTool]
 
 /** Reads a reply in the language: the block that runs, the answer, and a note for each part that does not count. */
 const readXmlReply = (reply: ModelReply, known: Offer): Interpretation => {
-  const whole = readReply(reply.text)
+  const read = readReply(reply.text)
   // an answer that was cut stands as far as it goes
-  const isCutAnswer = reply.finish === 'length' && whole.answer !== null && whole.blocks.length === 0
-  const read = isCutAnswer ? { ...whole, error: null } : whole
+  if (!permitsCalls(reply) && read.answer !== null && read.blocks.length === 0) read.error = null
   const block = read.blocks.at(-1)
   const calls = (read.error === null ? (block?.calls ?? []) : []).map((call) => ({
     call,
