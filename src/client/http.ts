@@ -45,8 +45,10 @@ export const computeDelayMs = (tries: number, error?: unknown): number => {
   return asked ?? Math.min(250 * 2 ** tries, 5_000) * (0.5 + Math.random() / 2)
 }
 
-/** Requests to one server, by web standards alone. A response that is not 2xx is a ClientError. */
+/** Requests to one server, which a page may name by a path, by web standards alone. A response that is not 2xx is a ClientError. */
 export const createHttp = (target: ServerTarget) => {
+  if (!('location' in globalThis) && !/^https?:\/\/./.test(target.url))
+    throw new ClientError('invalid_settings', `url must be like http://localhost:8080, not "${target.url}"`)
   const base = target.url.replace(/(?<!\/)\/+$/, '')
   const remedies = target.remedies ?? defaultRemedies
   const send = target.fetch ?? ((...args: Parameters<typeof fetch>) => fetch(...args))
@@ -58,6 +60,13 @@ export const createHttp = (target: ServerTarget) => {
         value === undefined ? [] : [[name, String(value)] as [string, string]],
       ),
     )
+    // what throws here cannot be sent at all
+    const content = json === undefined ? body : JSON.stringify(json)
+    const sent = new Headers({
+      ...(target.token && { Authorization: `Bearer ${target.token}` }),
+      ...(json !== undefined && { 'Content-Type': 'application/json' }),
+      ...headers,
+    })
     const late = new AbortController()
     const timer =
       timeoutMs === null
@@ -66,12 +75,8 @@ export const createHttp = (target: ServerTarget) => {
     try {
       const response = await send(`${base}${path}${search.size > 0 ? `?${search}` : ''}`, {
         method,
-        headers: {
-          ...(target.token && { Authorization: `Bearer ${target.token}` }),
-          ...(json !== undefined && { 'Content-Type': 'application/json' }),
-          ...headers,
-        },
-        ...(json !== undefined ? { body: JSON.stringify(json) } : body !== undefined ? { body } : {}),
+        headers: sent,
+        ...(content !== undefined && { body: content }),
         signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
       })
       if (response.ok) return response

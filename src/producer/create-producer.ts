@@ -11,7 +11,7 @@ import type { JobOutcome } from '../infra/queue/job-outcome.ts'
 import { openQueues } from '../infra/queue/queues.ts'
 import { signJob } from '../infra/queue/signed-jobs.ts'
 import { isMasonError, MasonError, toSettingsError } from '../state/errors.ts'
-import { isJsonWithin, toFieldErrors } from '../state/resource-schema.ts'
+import { createFieldsError, isJsonWithin, toFieldErrors } from '../state/resource-schema.ts'
 import { type JobData, jobDataSchema, maxRequestBytes } from '../state/run-request.ts'
 import { watchJobOutcomes } from './job-outcomes.ts'
 
@@ -57,11 +57,7 @@ const sentJobSchema = jobDataSchema.refine(
 const parseJob = (request: JobData): JobData => {
   const parsed = sentJobSchema.safeParse(request)
   if (parsed.success) return parsed.data
-  const errors = toFieldErrors(parsed.error)
-  throw new MasonError('invalid_request', 'the job is invalid', {
-    remedy: `correct ${errors.map(({ pointer, detail }) => `${pointer}: ${detail}`).join('; ')}`,
-    detail: { errors },
-  })
+  throw createFieldsError(...toFieldErrors(parsed.error))
 }
 
 const targetSchema = settingsSchema.pick({

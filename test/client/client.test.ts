@@ -145,6 +145,20 @@ describe('the client', () => {
     await expect(reading).rejects.toThrow('enough')
   })
 
+  test('calls a request that cannot be sent no failure of the server, and does not repeat it', async ({
+    server,
+  }) => {
+    const { bad, sent } = createBadFetch(Number.POSITIVE_INFINITY)
+    const client = createClient({ url: server.url, token: adminToken, fetch: bad })
+    const request = { prompt: 'x', user_id: 'ann', metadata: { amount: 5n } }
+    await expect(client.submit(request as never)).rejects.toThrow(/BigInt/)
+    const other = createClient({ url: server.url, token: 'one\ntwo', fetch: bad })
+    await expect(other.runs.list()).rejects.toThrow(TypeError)
+    expect(sent).toHaveLength(0)
+    for (const url of ['', 'localhost:8080', 'ftp://a', undefined])
+      expect(() => createClient({ url } as never)).toThrow('url must be like http://localhost:8080')
+  })
+
   test('uploads a file over connections that break, byte by byte as it was', async ({ server }) => {
     let patches = 0
     // of the first the half arrives, and the answers of both are lost

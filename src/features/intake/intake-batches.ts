@@ -80,10 +80,9 @@ const heldSessionsStatement = `
   SELECT session_id FROM json_array_elements_text($2::json) AS s(session_id)
   WHERE EXISTS (SELECT FROM held_jobs h WHERE h.tenant = $1 AND h.session_id = s.session_id AND h.outcome IS NULL)`
 
-const listFieldErrors = (error: MasonError): FieldError[] => {
-  const errors = (error.detail as { errors?: FieldError[] } | undefined)?.errors
-  return errors ?? toJobErrors([error.message, error.remedy].filter(Boolean).join('; '))
-}
+const listFieldErrors = ({ detail, message, remedy }: MasonError): FieldError[] =>
+  (detail as { errors?: FieldError[] } | undefined)?.errors ??
+  toJobErrors([message, remedy].filter(Boolean).join('; '))
 
 /**
  * The intake of the public queue, for its leader. The id of a job is its idempotency key. Jobs are admitted in the order of their

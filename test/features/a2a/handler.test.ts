@@ -1,9 +1,12 @@
 import { Role, TaskState } from '@a2a-js/sdk'
 import { expect, test } from 'vitest'
-import { reportError } from '../../../src/features/a2a/server/errors.ts'
+import { reportError, toA2AError } from '../../../src/features/a2a/server/errors.ts'
 import { type AgentCall, createRequestHandler } from '../../../src/features/a2a/server/handler.ts'
 import { toRunRequest } from '../../../src/features/a2a/server/messages.ts'
+import { answerRpc } from '../../../src/features/a2a/server/rpc.ts'
 import { sha256 } from '../../../src/infra/lib/ids.ts'
+import type { MasonError } from '../../../src/state/errors.ts'
+import { createInvalidRequest } from '../../../src/state/resource-schema.ts'
 import type { Json } from '../../../src/state/runtime-state.ts'
 
 const day = 24 * 3600 * 1000
@@ -120,12 +123,34 @@ test('equal data are in the history as often as they were sent; where they are g
   expect(await bare.get('run-0')).toEqual(['risk_data'])
 })
 
-test('a stream whose historyLength is no whole number is refused', async () => {
+test('a stream or a list whose historyLength is no whole number is refused', async () => {
   const { handler } = openHandler([])
+  const listed = handler.listTasks({ historyLength: -1 } as never, {} as never)
+  await expect(listed).rejects.toThrow('historyLength must be a whole number')
   for (const historyLength of [-1, 1.5, Number.NaN]) {
     const events = handler.sendMessageStream({ configuration: { historyLength } } as never, {} as never)
     await expect(events.next()).rejects.toThrow('historyLength must be a whole number')
   }
+})
+
+test('an error of a page or a push names the field of the protocol, and what to do', () => {
+  const toMessage = (error: MasonError) => toA2AError(error)?.message
+  const cursor = { pointer: '/cursor', detail: 'must be the next_cursor of an earlier response' }
+  expect(toMessage(createInvalidRequest([cursor], 'leave cursor out'))).toBe(
+    'pageToken must be the nextPageToken of an earlier response',
+  )
+  const url = { pointer: '/url', detail: 'is not an http or https address' }
+  expect(toMessage(createInvalidRequest([url], 'use a public address'))).toBe(
+    'url: is not an http or https address; use a public address',
+  )
+})
+
+test('an id of JSON-RPC that no number holds exactly is refused', async () => {
+  const body = { jsonrpc: '2.0', id: 2 ** 53, method: 'GetTask' }
+  const response = await answerRpc({} as never, {}, body, () => ({}) as never)
+  expect(response).toMatchObject({
+    body: { id: null, error: { code: -32600, message: expect.stringContaining('below 2^53') } },
+  })
 })
 
 test('what the SDK fails at is the request before the handler has answered, and our response after it', async () => {

@@ -24,8 +24,9 @@ export const reportError = (
 
 const listFields = ({ message, remedy, detail }: MasonError): string => {
   const { errors = [] } = (detail ?? {}) as { errors?: FieldError[] }
-  const fields = errors.slice(0, 5).map((error) => `${error.pointer}: ${error.detail}`)
-  return [fields.length > 0 ? fields.join('; ') : message, remedy].filter(Boolean).join('. ')
+  if (errors[0]?.pointer === '/cursor') return 'pageToken must be the nextPageToken of an earlier response'
+  const fields = errors.slice(0, 5).map(({ pointer, detail }) => `${pointer.slice(1) || 'it'}: ${detail}`)
+  return [fields.length > 0 ? fields.join('; ') : message, remedy].filter(Boolean).join('; ')
 }
 
 /**

@@ -188,6 +188,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
       statusTimestampAfter,
       includeArtifacts,
     } = filter
+    checkHistoryLength(historyLength)
     if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 100)
       throw malformed('pageSize must be between 1 and 100')
     const since = statusTimestampAfter ? Date.parse(statusTimestampAfter) : 0
