@@ -3,7 +3,6 @@ import { expect, test } from 'vitest'
 import { reportError, toA2AError } from '../../../src/features/a2a/server/errors.ts'
 import { type AgentCall, createRequestHandler } from '../../../src/features/a2a/server/handler.ts'
 import { toRunRequest } from '../../../src/features/a2a/server/messages.ts'
-import { answerRpc } from '../../../src/features/a2a/server/rpc.ts'
 import { sha256 } from '../../../src/infra/lib/ids.ts'
 import type { MasonError } from '../../../src/state/errors.ts'
 import { createInvalidRequest } from '../../../src/state/resource-schema.ts'
@@ -143,14 +142,6 @@ test('an error of a page or a push names the field of the protocol, and what to 
   expect(toMessage(createInvalidRequest([url], 'use a public address'))).toBe(
     'url: is not an http or https address; use a public address',
   )
-})
-
-test('an id of JSON-RPC that no number holds exactly is refused', async () => {
-  const body = { jsonrpc: '2.0', id: 2 ** 53, method: 'GetTask' }
-  const response = await answerRpc({} as never, {}, body, () => ({}) as never)
-  expect(response).toMatchObject({
-    body: { id: null, error: { code: -32600, message: expect.stringContaining('below 2^53') } },
-  })
 })
 
 test('what the SDK fails at is the request before the handler has answered, and our response after it', async () => {

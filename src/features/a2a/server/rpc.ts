@@ -76,9 +76,9 @@ const findEnvelopeError = (body: unknown): string | null => {
   const { jsonrpc, method, id = null } = body as Record<string, unknown>
   if (jsonrpc !== '2.0') return 'jsonrpc must be "2.0"'
   if (typeof method !== 'string' || method === '') return 'method must be the name of a method'
-  return isId(id) ? null : 'id must be a text, a whole number below 2^53 or null'
+  return isId(id) ? null : 'id must be a text, a whole number or null'
 }
-const isId = (id: unknown): boolean => id === null || typeof id === 'string' || Number.isSafeInteger(id)
+const isId = (id: unknown): boolean => id === null || typeof id === 'string' || Number.isInteger(id)
 
 const sends = { '1.0': ['SendMessage', 'SendStreamingMessage'], '0.3': ['message/send', 'message/stream'] }
 
