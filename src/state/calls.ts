@@ -203,6 +203,6 @@ export const hashCall = memoizeByObject(({ tool, args }: PlannedCall): string =>
 export const hashResult = memoizeByObject((action: ReadonlyAction): string => {
   const { call: _call, ...result } = action.result
   const { text, text_sha256, is_error } = result
-  const read = typeof text === 'string' ? contentHash(text) : (text_sha256 ?? result)
-  return contentHash([read, is_error === true, readResolvedHash(action)])
+  const read = contentHash(typeof text === 'string' ? text : (text_sha256 ?? result))
+  return `${read} ${is_error === true} ${readResolvedHash(action)}`
 })

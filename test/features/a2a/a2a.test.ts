@@ -389,20 +389,26 @@ describe.each(kinds.filter(({ version }) => version === '0.3'))(
   },
 )
 
-test('a task whose answer was cut says so', async ({ server, shop, newToken, model }) => {
-  model.script({ planner: [{ text: 'The ten rules are', finish: 'length' }] } as never)
-  const kind = { version: '1.0', transport: 'JSONRPC' } as const
-  const params = toWire(kind, { messageId: randomUUID(), parts: toParts(kind, [{ text: 'Name the rules' }]) })
-  const { body } = await server.call('POST', `/a2a/agents/${shop}`, {
-    token: await newToken(shop),
-    json: { jsonrpc: '2.0', id: 7, method: 'SendMessage', params },
-    headers: { 'a2a-version': '1.0' },
-  })
-  expect(body.result.task).toMatchObject({
-    status: { state: 'TASK_STATE_COMPLETED' },
-    metadata: { finish_reason: 'length' },
-  })
-})
+test.for(['length', 'content_filter'])(
+  'a task whose answer was cut says so: %s',
+  async (finish, { server, shop, newToken, model }) => {
+    model.script({ planner: [{ text: 'The ten rules are', finish }] } as never)
+    const kind = { version: '1.0', transport: 'JSONRPC' } as const
+    const params = toWire(kind, {
+      messageId: randomUUID(),
+      parts: toParts(kind, [{ text: 'Name the rules' }]),
+    })
+    const { body } = await server.call('POST', `/a2a/agents/${shop}`, {
+      token: await newToken(shop),
+      json: { jsonrpc: '2.0', id: 7, method: 'SendMessage', params },
+      headers: { 'a2a-version': '1.0' },
+    })
+    expect(body.result.task).toMatchObject({
+      status: { state: 'TASK_STATE_COMPLETED' },
+      metadata: { finish_reason: finish },
+    })
+  },
+)
 
 /** What each error is: the code of JSON-RPC, and the status of HTTP. */
 const errors = {
