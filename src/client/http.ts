@@ -62,11 +62,13 @@ export const createHttp = (target: ServerTarget) => {
     )
     // what throws here cannot be sent at all
     const content = json === undefined ? body : JSON.stringify(json)
-    const sent = new Headers({
-      ...(target.token && { Authorization: `Bearer ${target.token}` }),
-      ...(json !== undefined && { 'Content-Type': 'application/json' }),
-      ...headers,
-    })
+    const sent = Object.fromEntries(
+      new Headers({
+        ...(target.token && { Authorization: `Bearer ${target.token}` }),
+        ...(json !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      }),
+    )
     const late = new AbortController()
     const timer =
       timeoutMs === null

@@ -36,7 +36,8 @@ const renewStatement = `
 
 /** Runs with a cancel request, and lost ones: deleted, or claimed by another worker. */
 const cancelsStatement = `
-  SELECT tenant, run_id, epoch, r.status IS NULL AS is_lost, r.cancel_reason FROM ${heldRows} LEFT JOIN runs r USING (tenant, run_id, epoch)
+  SELECT held.*, r.status IS NULL AS is_lost, r.cancel_reason FROM ${heldRows} LEFT JOIN LATERAL (
+    SELECT * FROM runs WHERE tenant = held.tenant AND run_id = held.run_id AND epoch = held.epoch OFFSET 0) r ON true
   WHERE r.status IS NULL OR r.cancel_requested_at IS NOT NULL`
 
 const heartbeatStatement = `

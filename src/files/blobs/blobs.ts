@@ -59,7 +59,7 @@ export const holdStoredBlobs = (
   readCount(
     sql,
     `WITH existing AS (
-       SELECT sha256 FROM blobs WHERE tenant = $1 AND sha256 IN (SELECT json_array_elements_text($3::json))
+       SELECT sha256 FROM blobs WHERE tenant = $1 AND sha256 = ANY(ARRAY(SELECT json_array_elements_text($3::json)))
        ORDER BY sha256 FOR UPDATE
      ), renewed AS (
        UPDATE blobs b SET created_at = clock_timestamp() FROM existing
@@ -100,7 +100,7 @@ export const releaseSessionBlobs = async (sql: Sql, businessId: string, sessionI
   const hashes = rows.map((row) => row.sha256)
   await deleteFreeBlobs(sql, businessId, hashes, (freed) =>
     sql.query(
-      `DELETE FROM files f WHERE tenant = $1 AND named AND sha256 IN (SELECT json_array_elements_text($2::json))
+      `DELETE FROM files f WHERE tenant = $1 AND named AND sha256 = ANY(ARRAY(SELECT json_array_elements_text($2::json)))
          AND NOT EXISTS (SELECT FROM blob_uses u WHERE u.tenant = f.tenant AND u.sha256 = f.sha256)`,
       [businessId, freed],
     ),
@@ -123,7 +123,7 @@ export const deleteFreeBlobs = async (
 ): Promise<void> => {
   if (candidates.length === 0) return
   const hashes = JSON.stringify(candidates)
-  const named = 'tenant = $1 AND sha256 IN (SELECT json_array_elements_text($2::json))'
+  const named = 'tenant = $1 AND sha256 = ANY(ARRAY(SELECT json_array_elements_text($2::json)))'
   // locked first and in one order: a concurrent store has then recorded its hold, and the next statement sees it
   await sql.query(`SELECT 1 AS locked FROM blobs WHERE ${named} ORDER BY sha256 FOR UPDATE`, [
     businessId,

@@ -100,19 +100,23 @@ export const completeDistillations = async (
   return new Set(rows.map(({ run_id }) => run_id))
 }
 
+/** A user's runs, session by session: joined as a whole, a plan from when there were none reads all sessions for each run. */
+const runsOfUser = (condition: string): string => `FROM sessions s
+  CROSS JOIN LATERAL (SELECT * FROM runs WHERE tenant = $1 AND session_id = s.session_id AND ${condition} OFFSET 0) r
+  WHERE s.tenant = $1 AND s.user_id = $2`
+
 /** Marks open runs as given up. A run that ends at this moment has its row already: then that one is marked. */
 const discardStatement = `
   INSERT INTO distillations (tenant, run_id, failed_at, error)
   SELECT s.tenant, r.run_id, clock_timestamp(), 'given up: its user had something forgotten while it was open'
-  FROM sessions s JOIN runs r USING (tenant, session_id)
-  WHERE s.tenant = $1 AND s.user_id = $2 AND r.status IN ${openStatusesSql} ORDER BY r.session_id, r.turn
+  ${runsOfUser(`status IN ${openStatusesSql}`)} ORDER BY r.session_id, r.turn
   ON CONFLICT (tenant, run_id) DO UPDATE SET failed_at = excluded.failed_at, error = excluded.error`
 
 /** Runs second, or it would miss a run that ends in between. A worker that is learning finds its claim gone and writes nothing. */
 const dropStatement = `
-  DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
-    SELECT d.run_id FROM sessions s JOIN runs r USING (tenant, session_id) JOIN distillations d USING (tenant, run_id)
-    WHERE s.tenant = $1 AND s.user_id = $2 AND r.status NOT IN ${openStatusesSql} ORDER BY d.run_id FOR UPDATE OF d)`
+  DELETE FROM distillations WHERE tenant = $1 AND run_id = ANY(ARRAY(
+    SELECT run_id FROM distillations WHERE tenant = $1 AND run_id = ANY(ARRAY(
+      SELECT r.run_id ${runsOfUser(`status NOT IN ${openStatusesSql}`)})) ORDER BY run_id FOR UPDATE))`
 
 /**
  * From here on nothing is learned from what a user has said so far, in ended and in open runs. The row of an open run

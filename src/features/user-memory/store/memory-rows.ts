@@ -51,7 +51,7 @@ export const readMemories = async (
 ): Promise<MemoryView[]> => {
   const { rows } = await asUser(database, owner, (sql) =>
     sql.query<MemoryViewRow>(
-      `SELECT ${columns} FROM memories WHERE tenant = $1 AND memory_id IN (SELECT json_array_elements_text($2::json))`,
+      `SELECT ${columns} FROM memories WHERE tenant = $1 AND memory_id = ANY(ARRAY(SELECT json_array_elements_text($2::json)))`,
       [owner.business, JSON.stringify(ids)],
     ),
   )

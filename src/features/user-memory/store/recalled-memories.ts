@@ -76,8 +76,8 @@ export const findForgottenIds = async (
   if (ids.length === 0) return new Set()
   const turns = ids.flatMap((id) => parseSessionMemoryId(id) ?? [])
   const { rows } = await sql.query<{ id: string | null; session_id: string; turn: number }>(
-    `SELECT m.memory_id AS id, '' AS session_id, 0 AS turn FROM json_array_elements_text($2::json) WITH ORDINALITY AS l(id, at)
-       JOIN memories m ON m.tenant = $1 AND m.memory_id = l.id WHERE l.at % 1 = 0
+    `SELECT memory_id AS id, '' AS session_id, 0 AS turn FROM memories
+       WHERE tenant = $1 AND memory_id = ANY(ARRAY(SELECT json_array_elements_text($2::json)))
      UNION ALL SELECT NULL, t.session_id, t.turn FROM json_to_recordset($3::json) AS l(session_id text, turn int)
        JOIN turns t ON t.tenant = $1 AND t.session_id = l.session_id AND t.turn = l.turn WHERE l.turn % 1 = 0`,
     [business, JSON.stringify(ids), JSON.stringify(turns)],

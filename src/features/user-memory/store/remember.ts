@@ -213,11 +213,11 @@ const supersede = async (
   const values = [business, JSON.stringify(ids)]
   await sql.query(
     `UPDATE memories SET superseded_by = $3, space = '', signature = NULL
-     WHERE tenant = $1 AND memory_id IN (SELECT json_array_elements_text($2::json)) AND superseded_by IS NULL`,
+     WHERE tenant = $1 AND memory_id = ANY(ARRAY(SELECT json_array_elements_text($2::json))) AND superseded_by IS NULL`,
     [...values, by],
   )
   await sql.query(
-    'DELETE FROM memory_vectors WHERE tenant = $1 AND memory_id IN (SELECT json_array_elements_text($2::json))',
+    'DELETE FROM memory_vectors WHERE tenant = $1 AND memory_id = ANY(ARRAY(SELECT json_array_elements_text($2::json)))',
     values,
   )
 }
@@ -237,8 +237,7 @@ const confirmMemory = async (sql: Sql, owner: MemoryOwner, id: string, source: N
 /** Makes used memories stronger; their strength fades from now on. */
 export const recordUse = (sql: Sql, { business }: MemoryOwner, ids: readonly string[]): Promise<unknown> =>
   sql.query(
-    `UPDATE memories m SET uses = uses + 1, strength = least(1, strength + 0.02), last_used_at = clock_timestamp()
-     FROM json_array_elements_text($2::json) WITH ORDINALITY AS l(id, at)
-     WHERE l.at % 1 = 0 AND m.tenant = $1 AND m.memory_id = l.id`,
+    `UPDATE memories SET uses = uses + 1, strength = least(1, strength + 0.02), last_used_at = clock_timestamp()
+     WHERE tenant = $1 AND memory_id = ANY(ARRAY(SELECT json_array_elements_text($2::json)))`,
     [business, JSON.stringify(ids)],
   )
