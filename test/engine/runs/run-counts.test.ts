@@ -42,7 +42,7 @@ const names: StatementNames = [
   ['hold of sessions', 'ORDER BY s.session_id FOR KEY SHARE'],
   ['end of learning', 'DELETE FROM distillations'],
   ['actions that recalled', 'a.seq < r.first_seq'],
-  ['whether it is forgotten', "SELECT m.memory_id AS id, '' AS session_id"],
+  ['whether it is forgotten', "SELECT memory_id AS id, '' AS session_id"],
   ['latest turns', 'SELECT session_id, number, last_turn'],
   ['new turns', 'INSERT INTO turns'],
   ['summaries', 'UPDATE sessions s SET summary'],

@@ -14,7 +14,7 @@ import { runtimeTest } from '../../support/integration-test.ts'
 
 /** What was on the wire in the demo of AP2, and what its extension document lists, at our own agent. */
 
-const read = (file: string) => readFileSync(new URL(`../features/payments/${file}`, import.meta.url), 'utf8')
+const read = (file: string) => readFileSync(new URL(`../payments/${file}`, import.meta.url), 'utf8')
 type Message = { parts: { data?: { [key: string]: Json } }[]; taskId?: string; contextId?: string }
 type Call = { to: string; body: { params: { message: Message } } }
 const demo: Call[] = JSON.parse(read('demo-messages.json'))
