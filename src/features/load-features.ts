@@ -47,11 +47,11 @@ const members: Readonly<Record<Kind, readonly string[]>> = {
 const kinds = Object.keys(members) as Kind[]
 
 /** Whether it is the `feature.ts` of its folder; `.js` once built. */
-export const isFeatureFile = (file: string): boolean => /^feature\.m?[jt]s$/.test(file)
+export const isFeatureFile = (file: string): boolean => /^feature\.[cm]?[jt]sx?$/.test(file)
 
 /** What the file of a feature defines, by its name; null for handles, tests, and files that others import. */
 export const readFileKind = (folder: string, file: string): Kind | null => {
-  const suffix = isFeatureFile(file) ? 'feature' : (/\.([^./]+)\.m?[jt]s$/.exec(file)?.[1] ?? null)
+  const suffix = isFeatureFile(file) ? 'feature' : (/\.([^./]+)\.[cm]?[jt]sx?$/.exec(file)?.[1] ?? null)
   if (suffix === null || suffix === 'ref' || suffix === 'test') return null
   const kind = kinds.find((one) => one === suffix)
   if (kind !== undefined) return kind
