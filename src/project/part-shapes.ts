@@ -19,72 +19,66 @@ const effects = z.union(
   [z.enum(['none', 'read', 'write']), isFunction],
   'must be none, read, write or a function of the arguments',
 )
-/** The planner's control calls. */
-const reserved = /^(?:update_todos|finish)$/
 /** What the language of the dialogue has for itself, so that no server and no call tool can have such a name. */
 const tags = /^(?:think|answer|result|execute_tools|parallel|sequential)$/
 const isServer = (name: string): boolean => /^[a-z][a-z0-9_]{0,63}$/.test(name) && !tags.test(name)
+/** The planner has calls of these names itself. */
+const isName = (name: string): boolean => /^(?!(?:update_todos|finish)$)[a-z][a-z0-9_-]{0,63}$/.test(name)
 
-/** Why a model cannot be told of the arguments of a call tool, or null: it gets them as a JSON Schema. */
-const findInputError = (input: unknown, raw: { field: string } | undefined): string | null => {
+/** Why no model gets the input of a call tool, which is sent as a JSON Schema; null: it does. */
+const findInputError = (input: z.ZodType, raw: { field: string } | undefined): string | null => {
   try {
-    const { type, properties = {} } = toModelSchema(input as z.ZodType, 'input')
+    const { type, properties = {} } = toModelSchema(input, 'input')
     if (type !== 'object') return 'is not one object; write: input: z.strictObject({ … })'
-    if (raw === undefined || raw.field in (properties as object)) return null
-    return `has no field "${raw.field}" for the raw body`
+    return raw && !(raw.field in (properties as object))
+      ? `has no field "${raw.field}" for the raw body`
+      : null
   } catch (error) {
-    return `${toErrorMessage(error)}: no model can be told of it; use a text or a number there`
+    return `${toErrorMessage(error)}: take a text or a number there`
   }
 }
 
 const part = z.strictObject({
   kind: z.string(),
-  name: z
-    .string()
-    .regex(/^[a-z][a-z0-9_-]{0,63}$/, 'must be of a-z, 0-9, _ and -, and start with a letter')
-    .refine((name) => !reserved.test(name), 'is reserved; choose another'),
+  name: z.string().refine(isName, 'is reserved, or not of a-z, 0-9, _ and - after a letter; choose another'),
   description: z.string(),
   reads: z.array(runtimeStateSchema.keyof()),
   writes: z.array(patchSchema.keyof()),
   needs: names.optional(),
   run: isFunction,
 })
+const optional = z.object({
+  steps: names,
+  server: z.string().refine(isServer, 'is a tag of the dialogue, or not of a-z, 0-9 and _ after a letter'),
+  exclusive: z.string().min(1, 'must name the resource'),
+  raw: z.strictObject({ field: z.string(), language: z.literal('python').optional() }),
+  effects,
+  pure: z.boolean(),
+  provenance: z.enum(provenanceOrigins),
+  isAvailable: isFunction,
+  skip: isFunction,
+  hasWork: isFunction,
+})
+const tool = part.extend({
+  ...optional.partial().shape,
+  kinds: z.array(z.enum(toolKinds)).min(1, 'must name at least one kind'),
+  input: z.custom<z.ZodType>(
+    isSchema,
+    'is not a schema of zod 4; install zod 4, and use z.strictObject({ … })',
+  ),
+})
 const shapes = {
   node: part.extend({ next: z.array(target) }),
-  tool: part
-    .extend({
-      kinds: z.array(z.enum(toolKinds)).min(1, 'must name at least one kind'),
-      input: z.custom(
-        isSchema,
-        'is not a schema of zod 4; install zod 4 and write: input: z.strictObject({ … })',
-      ),
-      steps: names.optional(),
-      server: z
-        .string()
-        .refine(isServer, 'must be of a-z, 0-9 and _, start with a letter, and be no tag of the dialogue')
-        .optional(),
-      exclusive: z.string().min(1, 'must name the resource').optional(),
-      raw: z.strictObject({ field: z.string(), language: z.literal('python').optional() }).optional(),
-      effects: effects.optional(),
-      pure: z.boolean().optional(),
-      provenance: z.enum(provenanceOrigins).optional(),
-      isAvailable: isFunction.optional(),
-      skip: isFunction.optional(),
-      hasWork: isFunction.optional(),
-    })
-    .superRefine(({ name, kinds, input, effects: does = 'none', pure, ...given }, { addIssue }) => {
-      const add = (field: string, problem: string) =>
-        addIssue({ code: 'custom', path: [field], message: problem })
-      if (pure && does !== 'none') add('pure', 'remove it, or its other effects')
-      if (!kinds.includes('call')) {
-        for (const field of ['server', 'exclusive', 'raw'] as const)
-          if (given[field] !== undefined) add(field, 'give it the kind call, or remove it')
-        return
-      }
-      if (tags.test(name)) add('name', 'is a tag of the dialogue; choose another')
-      const problem = findInputError(input, given.raw)
-      if (problem !== null) add('input', problem)
-    }),
+  tool: tool.superRefine(({ name, kinds, input, effects: does = 'none', pure, ...given }, { addIssue }) => {
+    const add = (field: string, message: string) => addIssue({ code: 'custom', path: [field], message })
+    if (pure && does !== 'none') add('pure', 'remove it, or its other effects')
+    const isCall = kinds.includes('call')
+    for (const field of ['server', 'exclusive', 'raw'] as const)
+      if (given[field] !== undefined && !isCall) add(field, 'give it the kind call, or remove it')
+    if (isCall && tags.test(name)) add('name', 'is a tag of the dialogue; choose another')
+    const problem = isCall ? findInputError(input, given.raw) : null
+    if (problem !== null) add('input', problem)
+  }),
 }
 
 /** What is wrong with the fields of a definition, which may be JavaScript that no compiler has checked; '': nothing. */

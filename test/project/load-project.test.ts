@@ -138,7 +138,7 @@ describe('tools of a repository', () => {
       expect.stringMatching(
         /^bare\.tool\.js: the fields of its tool are wrong: description: is missing; reads: is missing; writes: is missing; run: must be a function; /,
       ),
-      'old-zod.tool.ts: the fields of its tool are wrong: input: is not a schema of zod 4; install zod 4 and write: input: z.strictObject({ … })',
+      'old-zod.tool.ts: the fields of its tool are wrong: input: is not a schema of zod 4; install zod 4, and use z.strictObject({ … })',
       'throws.tool.ts: cannot be loaded: no price (lib.ts:2:9)',
       'two.tool.ts: also exports "second", a second part; give it a file of its own',
     ])
