@@ -1,9 +1,11 @@
 import { basename, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
 import type { DeleteOfUser } from '../accounts/users.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import type { ServiceFactories } from '../engine/runs/run-services.ts'
 import { describeLoadError, type PartFile } from '../graph/load.ts'
+import { describeIssues, isFunction } from '../graph/requests.ts'
 import type { Config, Environment } from '../infra/config/config.ts'
 import { repeatWork } from '../infra/lib/repeat-work.ts'
 import type { App, RouteServer } from '../routes/route.ts'
@@ -28,32 +30,38 @@ type OfKind<Name extends Kind> = Extract<Definition, { kind: Name }>
 /** One definition with the file that has it. */
 type Loaded<Name extends Kind> = { file: string; source: FeatureSource; definition: OfKind<Name> }
 
+const text = z.string()
+const handle = z.looseObject(
+  { id: text },
+  'is not a handle: import it by the name under which its *.ref.ts, or mason-runtime/features, exports it',
+)
+const needs = z.record(text, handle)
 /** What each kind of file must have: files of a product run as they are, and no compiler has looked at them. */
-const members: Readonly<Record<Kind, readonly string[]>> = {
-  feature: ['id', 'tables'],
-  tool: [],
-  node: [],
-  reader: [],
-  'run-service': ['name', 'needs', 'open'],
-  service: ['provides', 'needs', 'start'],
-  routes: ['needs', 'add'],
-  resource: [],
-  loop: ['name', 'everyMs', 'needs', 'run'],
-  metrics: ['name', 'help', 'label', 'needs', 'read'],
-  retention: [],
-  command: ['name', 'description', 'add'],
-  process: ['name', 'role', 'open'],
-  doctor: ['name', 'settings', 'check'],
-  keys: [],
+const members: Readonly<Record<Kind, z.ZodRawShape>> = {
+  feature: { id: text, tables: z.array(text) },
+  tool: {},
+  node: {},
+  reader: {},
+  'run-service': { name: text, needs, open: isFunction },
+  service: { provides: handle, needs, start: isFunction },
+  routes: { needs, add: isFunction },
+  resource: {},
+  loop: { name: text, everyMs: z.number().positive(), needs, run: isFunction },
+  metrics: { name: text, help: text, label: text, needs, read: isFunction },
+  retention: {},
+  command: { name: text, description: text, add: isFunction },
+  process: { name: text, role: text, open: isFunction },
+  doctor: { name: text, settings: z.array(text), check: isFunction },
+  keys: {},
 }
 const kinds = Object.keys(members) as Kind[]
 
 /** Whether it is the `feature.ts` of its folder; `.js` once built. */
-export const isFeatureFile = (file: string): boolean => /^feature\.m?[jt]s$/.test(file)
+export const isFeatureFile = (file: string): boolean => /^feature\.[cm]?[jt]sx?$/.test(file)
 
 /** What the file of a feature defines, by its name; null for handles, tests, and files that others import. */
 export const readFileKind = (folder: string, file: string): Kind | null => {
-  const suffix = isFeatureFile(file) ? 'feature' : (/\.([^./]+)\.m?[jt]s$/.exec(file)?.[1] ?? null)
+  const suffix = isFeatureFile(file) ? 'feature' : (/\.([^./]+)\.[cm]?[jt]sx?$/.exec(file)?.[1] ?? null)
   if (suffix === null || suffix === 'ref' || suffix === 'test') return null
   const kind = kinds.find((one) => one === suffix)
   if (kind !== undefined) return kind
@@ -90,17 +98,9 @@ export const loadKind = async <Name extends Kind>(
           `${file} has no ${kind} as its default export`,
           `write: export default ${define}({ … })`,
         )
-      const missing = members[kind].find((member) => given[member] === undefined)
-      if (missing !== undefined)
-        throw toSettingsError(`${file} has no "${missing}"`, `add it: ${define}({ ${missing}: … })`)
-      const wrong = Object.entries((Array.isArray(given.needs) ? null : given.needs) ?? {}).find(
-        ([, ref]) => typeof (ref as Ref<unknown> | undefined)?.id !== 'string',
-      )
-      if (wrong)
-        throw toSettingsError(
-          `${file} has "${wrong[0]}" in its needs, which is not a handle`,
-          'import the handle by the name under which its *.ref.ts, or mason-runtime/features, exports it',
-        )
+      const problem = describeIssues(z.looseObject(members[kind]), given)
+      if (problem)
+        throw toSettingsError(`${file} has wrong fields: ${problem}`, `correct them in ${define}({ … })`)
       return { file, source, definition: definition as OfKind<Name> }
     }),
   )

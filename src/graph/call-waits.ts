@@ -1,22 +1,12 @@
-import { isMasonError, MasonError, toErrorMessage } from '../state/errors.ts'
+import { isMasonError, toErrorMessage } from '../state/errors.ts'
 import type { UnknownEffect } from '../state/ports/effects.ts'
 import type { CallRef } from '../state/ports/run-log.ts'
 import type { RunWait, WaitOutcome, WaitRef, WaitRequest, WaitState } from '../state/ports/waits.ts'
 import type { LiveRun } from './live-run.ts'
+import { checkRequest } from './requests.ts'
 
 /** Thrown in a call that waits: the visit ends without an action and the run is parked. */
 export class SuspendedError extends Error {}
-
-const checkRequest = ({ kind, expiresInMs, neverExpires, poll }: WaitRequest): void => {
-  if (neverExpires && expiresInMs !== undefined)
-    throw new MasonError('node_failed', `a wait for a ${kind} never expires`, {
-      remedy: 'leave out expiresInMs: what was started may still end',
-    })
-  if (kind !== 'job' && poll)
-    throw new MasonError('node_failed', `a wait for a ${kind} is not polled`, {
-      remedy: 'leave out poll, or wait for a job',
-    })
-}
 
 /** How long a run waits for an operator: then its call gets the error. */
 const operatorTimeoutMs = 7 * 24 * 60 * 60 * 1000
@@ -72,7 +62,7 @@ export const createCallWaits = (
 
   return {
     waitAll(requests) {
-      requests.forEach(checkRequest)
+      for (const request of requests) checkRequest('wait', request)
       const first = parts
       parts += requests.length
       return waitFrom(first, requests)

@@ -45,6 +45,7 @@ const importNatively = (path: string): Promise<PartModule> => import(pathToFileU
 export const loadParts = async (
   sources: readonly (string | PartSource)[] = [],
   ofFeatures: readonly PartFile[] = [],
+  findShapeError: (part: AnyNode | AnyTool) => string = () => '',
 ): Promise<LoadedParts> => {
   const errors: string[] = []
   const files = new Map<AnyNode | AnyTool, string>()
@@ -60,7 +61,7 @@ export const loadParts = async (
     listed.push((await findPartFiles(isFolder ? source : source.folder, load, errors)).sort(byName))
   }
   for (const file of listed.flat()) {
-    const part = await loadPart(file, errors)
+    const part = await loadPart(file, findShapeError, errors)
     if (part) files.set(part, file.path)
   }
   const parts = [...files.keys()]
@@ -82,7 +83,8 @@ const throwOnErrors = (errors: readonly string[]): void => {
     })
 }
 
-const suffix = /\.(node|tool)\.m?[jt]s$/
+const suffix = /\.(node|tool)\.[cm]?[jt]sx?$/
+const odd = /\.(?:node|tool)s?\.[cm]?[jt]sx?$/i
 
 /** By name: a file that moves to another folder leaves prompts, and so the caches of vendors, as they are. */
 const byName = (a: PartFile, b: PartFile): number => (basename(a.path) < basename(b.path) ? -1 : 1)
@@ -92,7 +94,7 @@ export const isOfPackage = (path: string): boolean => path.split(sep).includes('
 
 /** The files with code in a folder and below, relative to it, without those of packages in it. */
 export const listCodeFiles = async (folder: string): Promise<string[]> => {
-  const code = isOfPackage(folder) ? /\.m?js$/ : /\.(?:m?js|(?<!\.d\.)m?ts)$/
+  const code = isOfPackage(folder) ? /\.[cm]?js$/ : /\.(?:[cm]?js|(?<!\.d\.)[cm]?ts|[jt]sx)$/
   return (await readdir(folder, { recursive: true })).filter((file) => code.test(file) && !isOfPackage(file))
 }
 
@@ -102,7 +104,10 @@ const findPartFiles = async (
   errors: string[],
 ): Promise<PartFile[]> => {
   try {
-    return (await listCodeFiles(folder))
+    const found = (await listCodeFiles(folder)).filter((file) => odd.test(file))
+    for (const file of found.filter((one) => !suffix.test(one)))
+      errors.push(`${join(folder, file)}: is not loaded by this name; end it in .tool.ts or .node.ts`)
+    return found
       .filter((file) => suffix.test(file))
       .map((file) => ({ path: join(folder, file), load: () => load(join(folder, file)) }))
   } catch (error) {
@@ -115,7 +120,11 @@ const isPart = (value: unknown): value is AnyNode | AnyTool =>
   typeof value === 'object' && value !== null && 'kind' in value && ['node', 'tool'].includes(`${value.kind}`)
 
 /** What a file defines; null, with the error added to `errors`, when that is nothing of its kind. */
-const loadPart = async ({ path, load }: PartFile, errors: string[]): Promise<AnyNode | AnyTool | null> => {
+const loadPart = async (
+  { path, load }: PartFile,
+  findShapeError: (part: AnyNode | AnyTool) => string,
+  errors: string[],
+): Promise<AnyNode | AnyTool | null> => {
   const kind = suffix.exec(path)?.[1] as 'node' | 'tool'
   const maker = kind === 'node' ? 'defineNode' : 'defineTool'
   const reject = (problem: string): null => {
@@ -136,8 +145,9 @@ const loadPart = async ({ path, load }: PartFile, errors: string[]): Promise<Any
     return reject(`has no ${kind} as its default export; write: export default ${maker}({ … })`)
   const other = Object.entries(others).find(([, value]) => value !== defined && isPart(value))
   if (other) return reject(`also exports "${other[0]}", a second part; give it a file of its own`)
-  const shapeError = findShapeError(defined)
-  if (shapeError) return reject(shapeError)
+  // a compiler has checked those of the build
+  const shapeError = path.startsWith(resolveSource('..')) ? '' : findShapeError(defined)
+  if (shapeError) return reject(`the fields of its ${kind} are wrong: ${shapeError}`)
   const { name } = defined
   const expected = name.replaceAll('_', '-')
   const found = basename(path).replace(suffix, '')
@@ -146,23 +156,6 @@ const loadPart = async ({ path, load }: PartFile, errors: string[]): Promise<Any
       `defines "${name}"; name the file ${expected}.${kind}.ts, or the ${kind} "${found.replaceAll('-', '_')}"`,
     )
   return defined
-}
-
-/** What a file of JavaScript, which no compiler has checked, leaves out. */
-const findShapeError = (part: AnyNode | AnyTool): string | null => {
-  const isList = (value: unknown): boolean => Array.isArray(value)
-  const hasSteps = part.kind === 'tool' && part.steps !== undefined
-  const lists = ['reads', 'writes', part.kind === 'node' ? 'next' : 'kinds', ...(hasSteps ? ['steps'] : [])]
-  const missing = [
-    ...['name', 'description'].filter((field) => typeof Reflect.get(part, field) !== 'string'),
-    ...lists.filter((field) => !isList(Reflect.get(part, field))),
-    ...(typeof part.run === 'function' ? [] : ['run']),
-  ]
-  if (missing.length > 0) return `its ${part.kind} has no ${missing.join(', no ')}; add what is missing`
-  // by what zod 4 itself goes by: the schema may come from another copy of it
-  if (part.kind === 'tool' && !(typeof part.input === 'object' && part.input && '_zod' in part.input))
-    return 'its input is not a schema of zod 4; install zod 4 and write: input: z.strictObject({ … })'
-  return null
 }
 
 /** What is wrong with a file that was not loaded. */

@@ -30,6 +30,7 @@ import type { LiveRun, Visit } from './live-run.ts'
 import { NodeFailureError } from './node-failure.ts'
 import { withPromptHash } from './prompt-hash.ts'
 import { listUsedSteps, resolveArguments } from './references.ts'
+import { checkRequest } from './requests.ts'
 import { withScenarioModels } from './scenario-defaults.ts'
 import { checkNext, checkWrites, createServiceView, createView } from './state-view.ts'
 import { withUnfencedReplies } from './unfenced-models.ts'
@@ -112,6 +113,7 @@ export const createVisit = (
     const checkpoint = async (draft: ActionDraft, patch: Patch = {}): Promise<RuntimeState> => {
       if (committing)
         throw new MasonError('node_failed', `"${part.name}" called checkpoint() twice in one visit`)
+      checkRequest('checkpoint', draft)
       committing = append(draft, patch)
       try {
         return await committing
@@ -155,6 +157,7 @@ export const createVisit = (
       async effect(request) {
         if (effect)
           throw new MasonError('node_failed', `"${part.name}" requested a second side effect in one call`)
+        checkRequest('effect', request)
         effect = await sendCallEffect(run.log, toCallRef(part, planned), request, waitForOperator, signal)
         return effect.response
       },
@@ -163,6 +166,7 @@ export const createVisit = (
       const ref = toCallRef(part, planned)
       // answers are kept by call: a second question would be given the answer to the first
       if (asked) throw new MasonError('node_failed', `"${part.name}" asked a second question in one call`)
+      checkRequest('ask', question)
       asked = true
       const answer = await run.log.readAnswer(ref, question)
       if (answer) return answer

@@ -12,6 +12,7 @@ import {
 import { type Environment, readEnvironment } from '../infra/config/config.ts'
 import { toSettingsError } from '../state/errors.ts'
 import type { OpenServices } from './own-services.ts'
+import { findShapeError } from './part-shapes.ts'
 import { projectConfigSchema } from './project-config.ts'
 import { openSourceLoader } from './source-loader.ts'
 
@@ -91,10 +92,10 @@ export const loadOwnParts = async (
   others: readonly (string | PartSource)[] = [],
   ofFeatures: readonly PartFile[] = [],
 ): Promise<LoadedParts> => {
-  if (folders.length === 0) return loadParts(others, ofFeatures)
+  if (folders.length === 0) return loadParts(others, ofFeatures, findShapeError)
   using loader = await openSourceLoader(process.cwd())
   const own = [...new Set(folders)].map((folder) => ({ folder, load: loader.load }))
-  return await loadParts([...others, ...own], ofFeatures)
+  return await loadParts([...others, ...own], ofFeatures, findShapeError)
 }
 
 const importConfig = async (file: string): Promise<unknown> => {

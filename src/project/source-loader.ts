@@ -26,12 +26,17 @@ export const openSourceLoader = async (root: string): Promise<Loader> => {
     })
   const [jiti, jitiWithZod] = [create({}), create({ zod })]
   const watch = watchEventLoop(loadTimeoutMs)
+  // a file that waits for nothing would end the process without a word
+  const awake = setInterval(() => {}, loadTimeoutMs)
   return {
     load(path) {
       watch.say(`mason: ${path} ${describeSlowFile}`)
       return (hasZod(path) ? jiti : jitiWithZod).import(path)
     },
-    [Symbol.dispose]: () => watch[Symbol.dispose](),
+    [Symbol.dispose]() {
+      clearInterval(awake)
+      watch[Symbol.dispose]()
+    },
   }
 }
 

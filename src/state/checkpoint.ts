@@ -4,6 +4,7 @@ import { MasonError } from './errors.ts'
 import { type Patch, patchSchema } from './patch.ts'
 import { type ActionBody, actionBodySchema, type Json } from './runtime-state.ts'
 import { contentHash } from './text/content-hash.ts'
+import { cutText } from './text/cut-text.ts'
 import { noUsage } from './token-usage.ts'
 
 /** Results and contexts larger than this, in bytes of JSON, leave the action for a blob. */
@@ -35,7 +36,7 @@ export type PreparedAction = { body: ActionBody; bodyText: string; patch: Patch;
 export const fillAction = (node: string, draft: ActionDraft & { next: string[] }): ActionBody => ({
   node,
   preparation: draft.preparation ?? '',
-  summary: draft.summary,
+  summary: cutText(draft.summary, headChars),
   result: draft.result ?? {},
   context: draft.context ?? null,
   relevance: draft.relevance ?? 0.5,
@@ -53,7 +54,7 @@ export const prepareAction = async (
   patch: Patch,
   keepBlob: (bytes: Uint8Array) => Promise<string>,
 ): Promise<PreparedAction> => {
-  const text = JSON.stringify(fillAction(node, draft))
+  const text = JSON.stringify(fillAction(node, draft), refuseLost)
   await afterLarge(text)
   const body = check(node, actionBodySchema, JSON.parse(text))
   if (text.length * maxBytesPerUnit > maxInlineBytes) {
@@ -67,6 +68,16 @@ export const prepareAction = async (
   await afterLarge(given)
   // what was checked is what is stored: the check leaves out what no object may hold, such as `__proto__`
   return { body, bodyText: JSON.stringify(body), patch: checked, patchText: JSON.stringify(checked) }
+}
+
+/** Refuses what JSON would drop or empty without a word, or cannot hold. */
+const refuseLost = (key: string, value: unknown): unknown => {
+  const isNumber = typeof value !== 'number' || Number.isFinite(value)
+  const isHeld = isNumber && !['bigint', 'function', 'symbol'].includes(typeof value)
+  if (isHeld && ![Map, Set, Promise, Error].some((type) => value instanceof type)) return value
+  throw new MasonError('node_failed', `JSON cannot hold what the action has as "${key}"`, {
+    remedy: 'await it, or make it a text, number, list or object',
+  })
 }
 
 /** Ends the turn of the event loop after work on a large text: the next step on it has a turn of its own. */

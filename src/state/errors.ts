@@ -133,9 +133,20 @@ export const isMasonError = (error: unknown, ...codes: ErrorCode[]): error is Ma
 export const passesSoon = (error: unknown): boolean =>
   isMasonError(error, 'budget_exhausted') && (error.detail as { retry_after_s: number }).retry_after_s <= 60
 
-/** The message of anything thrown. */
-export const toErrorMessage = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error)
+/** The message of anything thrown, with that of its cause where it says nothing itself. */
+export const toErrorMessage = (error: unknown): string => {
+  const none = 'an error without a message'
+  try {
+    if (typeof error !== 'object' || error === null) return String(error ?? '') || none
+    const { message, cause, errors, name } = error as Partial<AggregateError>
+    const text = message ?? (error instanceof Error ? '' : JSON.stringify(error))
+    const deeper = cause ?? errors?.[0]
+    if (deeper === undefined || (text !== '' && text !== 'fetch failed')) return text || name || none
+    return [text, toErrorMessage(deeper)].filter(Boolean).join(': ')
+  } catch {
+    return none
+  }
+}
 
 /** Anything thrown, as one of ours. */
 export const toMasonError = (error: unknown, code: ErrorCode = 'internal'): MasonError =>

@@ -338,14 +338,22 @@ describe('an error of features names both sides and the remedy', () => {
   test('where a file has not what its kind needs, or needs what is not a handle', async () => {
     const { tables: _, ...feature } = defineFeature({ id: 'a', tables: [] })
     await expect(open(folder('a', {}, feature as Definition))).rejects.toEqual(
-      refuses('features/a/feature.ts has no "tables"', 'add it: defineFeature({ tables: … })'),
+      refuses(
+        'features/a/feature.ts has wrong fields: tables: is missing',
+        'correct them in defineFeature({ … })',
+      ),
+    )
+    const loop = defineLoop({ name: 'working', everyMs: 'soon' as never, needs: {}, run: async () => {} })
+    const worker = await open(folder('a', { 'a.loop.ts': loop }))
+    await expect(worker.loadLoops()).rejects.toThrow(
+      'features/a/a.loop.ts has wrong fields: everyMs: Invalid input: expected number, received string',
     )
     const needs = { text: undefined as never }
     const service = defineService({ provides: aRef, needs, start: () => '' })
     await expect(open(folder('a', { 'a.service.ts': service }))).rejects.toEqual(
       refuses(
-        'features/a/a.service.ts has "text" in its needs, which is not a handle',
-        'import the handle by the name under which its *.ref.ts, or mason-runtime/features, exports it',
+        'features/a/a.service.ts has wrong fields: needs.text: is not a handle: import it by the name under which its *.ref.ts, or mason-runtime/features, exports it',
+        'correct them in defineService({ … })',
       ),
     )
   })

@@ -191,16 +191,6 @@ describe('native calls of which some only read', () => {
       expect(count).toMatchObject({ most: 1, order: ['a', 'b'] })
     }
   })
-
-  test('that say it in a way that is unknown are refused at the start', async () => {
-    const { tool } = readers(1)
-    await expect(graphWith([tool('look', { effects: 'reads' as never })])).rejects.toThrow(
-      'tool "look" has the effects "reads"; write none, read, write or a function of the arguments',
-    )
-    await expect(graphWith([tool('look', { effects: 'write', pure: true })])).rejects.toThrow(
-      'remove one of both',
-    )
-  })
 })
 
 describe('a sequential block that stops on failure', () => {

@@ -145,6 +145,130 @@ describe('a run of the graph', () => {
     expect(memory.ended?.outcome).toEqual({ status: 'completed', reason: 'answered' })
   })
 
+  type Context = { [method in 'checkpoint' | 'ask' | 'effect' | 'wait']: (given: unknown) => never }
+  const results: [title: string, result: unknown, message: RegExp][] = [
+    ['a text in place of a result', 'done', /result: .*expected object, received string/],
+    ['a list in place of a result', ['done'], /result: .*received array/],
+    ['a number as its text', { text: 5 }, /result\.text: .*expected string, received number/],
+    ['a text as is_error', { text: 'x', is_error: 'yes' }, /result\.is_error: .*expected boolean/],
+    ['a text as found', { found: 'none' }, /result\.found: .*expected number/],
+    ['an unknown provenance', { provenance: 'internet' }, /result\.provenance: .*"web"/],
+    ['a promise', { text: Promise.resolve('late') }, /result\.text: .*received Promise/],
+    [
+      'a promise inside',
+      { items: [Promise.resolve(1)] },
+      /JSON cannot hold what the action has as "0"; await it/,
+    ],
+    ['a Map', { prices: new Map([['a', 1]]) }, /JSON cannot hold what the action has as "prices"/],
+    ['an error', { error: new Error('inside') }, /JSON cannot hold what the action has as "error"/],
+    ['a BigInt', { n: 10n }, /JSON cannot hold what the action has as "n"/],
+    ['a number that is none', { rows: [{ n: Number.NaN }] }, /JSON cannot hold what the action has as "n"/],
+    ['a function', { f: () => 1 }, /JSON cannot hold what the action has as "f"/],
+  ]
+  const circle: Record<string, unknown> = {}
+  circle.self = circle
+  const send = async () => 'x'
+  test.each<[string, (context: Context) => unknown, RegExp]>([
+    ...results
+      .map(
+        ([title, result, message]) =>
+          [
+            `gives ${title}`,
+            ({ checkpoint }: Context) => checkpoint({ summary: 's', result }),
+            message,
+          ] as const,
+      )
+      .map((row) => [...row] as [string, (context: Context) => unknown, RegExp]),
+    [
+      'gives a circle',
+      ({ checkpoint }) => checkpoint({ summary: 's', result: circle }),
+      /circular structure[\s\S]*'self'/,
+    ],
+    [
+      'gives no action',
+      ({ checkpoint }) => checkpoint(undefined),
+      /checkpoint\(\) was called with wrong fields: is missing/,
+    ],
+    ['gives no summary', ({ checkpoint }) => checkpoint({ result: {} }), /summary: is missing/],
+    ['asks a text', ({ ask }) => ask('Really?'), /ask\(\) was called .*expected object, received string/],
+    [
+      'asks without options',
+      ({ ask }) => ask({ question: 'Really?' }),
+      /schema: is missing; options: is missing; expires_in_ms: is missing/,
+    ],
+    [
+      'sends without a class',
+      ({ effect }) => effect({ request: 'x', send }),
+      /effect\(\) was called .*class/,
+    ],
+    [
+      'sends what is no text',
+      ({ effect }) => effect({ class: 'manual', request: { a: 1 }, send }),
+      /request: .*expected string/,
+    ],
+    [
+      'sends keyed without a window',
+      ({ effect }) => effect({ class: 'keyed', request: 'x', send }),
+      /windowMs: is missing/,
+    ],
+    [
+      'sends queryable without a look-up',
+      ({ effect }) => effect({ class: 'queryable', request: 'x', send }),
+      /lookup: must be a function/,
+    ],
+    [
+      'waits for nothing that is known',
+      ({ wait }) => wait({ kind: 'mail' }),
+      /wait\(\) was called .*kind: .*"payment"\|"run"\|"job"; refId: is missing/,
+    ],
+  ])(
+    'a tool that %s gets the field that is wrong as its result, and the run goes on',
+    async (_, work, message) => {
+      const wrong = defineTool({
+        name: 'wrong',
+        description: 'wrong',
+        kinds: ['call'],
+        input: z.strictObject({ n: z.number() }),
+        reads: [],
+        writes: [],
+        run: async (_state, context) => (await work(context as never)) as never,
+      })
+      const memory = memoryRun({ prompt: 'try' })
+      await workOn(await graphWith([wrong]), memory, { models: planners(calls('wrong'), { text: 'No.' }) })
+      expect(memory.rows.find(({ body }) => body.node === 'wrong')?.body.result).toMatchObject({
+        is_error: true,
+        text: expect.stringMatching(message),
+      })
+      expect(memory.ended?.outcome).toEqual({ status: 'completed', reason: 'answered' })
+    },
+  )
+
+  test.each([
+    [undefined, 'an error without a message'],
+    [null, 'an error without a message'],
+    ['', 'an error without a message'],
+    [Object.create(null), '{}'],
+    [{ code: 'E1' }, '{"code":"E1"}'],
+    [{ message: 'in an object' }, 'in an object'],
+    [circle, 'an error without a message'],
+    [new AggregateError([new Error('one'), new Error('two')]), 'one'],
+    [
+      new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED 127.0.0.1:9') }),
+      'fetch failed: connect ECONNREFUSED 127.0.0.1:9',
+    ],
+    [new TypeError(''), 'TypeError'],
+  ])('a tool that throws %o says what there is to say', async (thrown, text) => {
+    const graph = await graphWith([
+      callTool('break', () => {
+        throw thrown
+      }),
+    ])
+    const memory = memoryRun({ prompt: 'print' })
+    await workOn(graph, memory, { models: planners(calls('break'), { text: 'No.' }) })
+    expect(memory.rows.find(({ body }) => body.node === 'break')?.body.result.text).toBe(`Error: ${text}`)
+    expect(memory.ended?.outcome.status).toBe('completed')
+  })
+
   test('a tool that does not wait for its checkpoint still appends exactly that one action', async () => {
     const hasty = defineTool({
       name: 'hasty',

@@ -24,7 +24,7 @@ const openRepository = async (files: Record<string, string>) => {
   return folder
 }
 
-const toolText = (name: string, input = '{ _zod: {} }', more = ''): string => `
+const toolText = (name: string, input = '(await import("zod")).z.object({})', more = ''): string => `
 const name: string = '${name}'
 await Promise.resolve()
 export default { kind: 'tool', name, description: '', kinds: ['call'], input: ${input}, reads: [], writes: [], run() {}${more} }
@@ -135,8 +135,10 @@ describe('tools of a repository', () => {
       'lib.ts': 'export const fail = (): never => {\n  throw new Error("no price")\n}',
     })
     expect(errors).toEqual([
-      'bare.tool.js: its tool has no description, no reads, no writes, no kinds, no run; add what is missing',
-      'old-zod.tool.ts: its input is not a schema of zod 4; install zod 4 and write: input: z.strictObject({ … })',
+      expect.stringMatching(
+        /^bare\.tool\.js: the fields of its tool are wrong: description: is missing; reads: is missing; writes: is missing; run: must be a function; /,
+      ),
+      'old-zod.tool.ts: the fields of its tool are wrong: input: is not a schema of zod 4; install zod 4, and use z.strictObject({ … })',
       'throws.tool.ts: cannot be loaded: no price (lib.ts:2:9)',
       'two.tool.ts: also exports "second", a second part; give it a file of its own',
     ])

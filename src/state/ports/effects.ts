@@ -7,6 +7,7 @@
  *
  * const refund: EffectRequest = {
  *   class: 'keyed',
+ *   windowMs: 86_400_000,
  *   request: JSON.stringify({ order: 'SO-1' }),
  *   async send(body, key, checkLease, signal) {
  *     checkLease()
