@@ -105,8 +105,8 @@ const opening =
 const isRemembered = /remember|note|keep in mind|merke? dir|记住|记得/iu
 /** What holds for the moment, the task at hand, or perhaps: moods of a day, wishes of this request, doubts. */
 const passing =
-  /(?<!\p{L})(?:today|tonight|right now|at the moment|heute|gerade|im moment)(?!\p{L})|^(?:i|we)(?:['’]d| would)? (?:like|want|need) (?:you|to (?:know|see|have|get)|an? |the )|^(?:i|we) (?:wonder|mean|may|might|have an? (?:question|problem|request))(?!\p{L})|^(?:ich|wir) (?:möchte|will|brauche|hätte gerne?|hätten gerne?|möchten|wollen|brauchen|meine|habe eine? (?:frage|bitte|problem))(?!.*(?:immer|grundsätzlich|niemals))(?!\p{L})|今天|今晚|现在|^我们?(?:想(?:知道|要|问|看)|要(?:一|你)|需要(?:一|你)|觉得|有一?个?问题)/iu
-/** How to answer from now on. */
+  /(?<!\p{L})(?:today|tonight|right now|at the moment|heute|gerade|im moment)(?!\p{L})|^(?:i|we)(?:['’]d| would)? (?:like|want|need) (?:you|to (?:know|see|have|get)|an? |the )|^(?:i|we) (?:wonder|mean|may|might|have an? (?:question|problem|request))(?!\p{L})|^(?:ich|wir) (?:möchte|will|brauche|hätte gerne?|hätten gerne?|möchten|wollen|brauchen|meine|habe eine? (?:frage|bitte|problem))(?!.*(?:immer|grundsätzlich|niemals))(?!\p{L})|今天|今晚|^我们?(?:想(?:知道|要|问|看)|要(?:一|你)|需要(?:一|你)|觉得|有一?个?问题)/iu
+/** How to answer from now on, where a message begins with it: further on it may be of a text that is shown. */
 const instruction =
   /^(?:(?:from now on|ab (?:jetzt|sofort)|von nun an)(?!\p{L})|(?:以后|今后|从现在(?:起|开始))[，,]?(?:请|用|叫|别|不要|都))/iu
 /** A sentence that begins in the first person. Without a model it takes this form to be a statement of the user's own. */
@@ -126,7 +126,7 @@ export const listOwnStatements = (message: string) => {
     const evidence = text.trim()
     const content = evidence.replace(opening, '')
     if (end >= 0 && start + text.length > end) return []
-    const isInstruction = instruction.test(content)
+    const isInstruction = start === 0 && instruction.test(content)
     const isLasting = isInstruction || isRemembered.test(evidence) || !passing.test(content)
     const isStatement = isInstruction || firstPerson.test(content)
     const isOwn = content.length <= maxStatementChars && isStatement && isLasting && !question.test(content)
