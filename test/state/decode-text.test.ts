@@ -64,7 +64,25 @@ test.each([
   expect([guessEncoding(bytes), decodeText(bytes)]).toEqual(['windows-1252', text])
 })
 
-test('UTF-8 is UTF-8 whatever its pairs are, and UTF-16 needs its mark', () => {
+test.each([
+  'Name,City\r\nAnn,Köln\r\n',
+  'Город;Сумма\nМосква;12,50\n',
+  '姓名,城市,金额\n张一,北京,12.50\n李娜,　上海,7\n',
+  'naïve 😀 text\n',
+])('UTF-16 without a mark is recognized in %s', (text) => {
+  const little = Buffer.from(text, 'utf16le')
+  expect(decodeText(little)).toBe(text)
+  expect(decodeText(Buffer.from(little).swap16())).toBe(text)
+})
+
+test('what has zero bytes and is not such a text is binary', () => {
+  const samples = new Int16Array(2000).map((_, at) => Math.round(9000 * Math.sin(at / 7)))
+  expect(decodeText(new Uint8Array(samples.buffer))).toBeNull()
+  expect(decodeText(Buffer.from('a,b\nname\0\0\0\0', 'latin1'))).toBeNull()
+  expect(decodeText(Buffer.from('a\0b\0\ud800\0', 'utf16le'))).toBeNull()
+})
+
+test('UTF-8 is UTF-8 whatever its pairs are, and Chinese alone is UTF-16 with its mark', () => {
   expect(decodeText(Buffer.from('für 北京 かな'))).toBe('für 北京 かな')
   expect(decodeText(Buffer.from('\ufeff北京', 'utf16le'))).toBe('北京')
   expect(decodeText(Buffer.from('a\0b'))).toBeNull()

@@ -6,9 +6,18 @@ const sampledBytes = 1024 * 1024
 const startsWith = (bytes: Uint8Array, ...start: number[]): boolean =>
   start.every((byte, at) => bytes[at] === byte)
 
-const utf16 = (bytes: Uint8Array): string | null => {
+/** By its mark, or where a text with at least one ASCII character in twenty has zero bytes beside these. Null: it is not UTF-16. */
+export const detectUtf16 = (bytes: Uint8Array): string | null => {
   if (startsWith(bytes, 0xff, 0xfe)) return 'utf-16le'
-  return startsWith(bytes, 0xfe, 0xff) ? 'utf-16be' : null
+  if (startsWith(bytes, 0xfe, 0xff)) return 'utf-16be'
+  const probe = bytes.subarray(0, probedBytes)
+  const isText = (encoding: string): boolean => {
+    const text = isValid(encoding, probe) ? new TextDecoder(encoding).decode(probe, { stream: true }) : ''
+    const plain = text.match(/[\s!-~]/g)?.length ?? 0
+    return plain * 20 > text.length && !/(?![\t\n\f\r])[\p{Cc}\p{Cn}\p{Co}]/u.test(text)
+  }
+  const mayBe = probe.length % 2 === 0 && probe.includes(0)
+  return (mayBe && ['utf-16le', 'utf-16be'].find(isText)) || null
 }
 
 /** Control characters that text has no use for: all but backspace, tab, line ends, form feed and escape. */
@@ -75,16 +84,18 @@ export const guessEncoding = (bytes: Uint8Array): string => {
     .map((encoding) => ({ name: encoding.name, share: shareOfCommon(sample, encoding) }))
     .filter(({ name, share }) => share >= 0.5 && isValid(name, sample))
     .sort((a, b) => b.share - a.share)
-  return utf16(bytes) ?? best?.name ?? 'windows-1252'
+  const unicode = new TextDecoder().decode(sample)
+  const isMostlyUtf8 = (unicode.match(/[^\0-\x7f\ufffd]/gu)?.length ?? 0) > unicode.split('\ufffd').length
+  return detectUtf16(bytes) ?? (isMostlyUtf8 ? 'utf-8' : (best?.name ?? 'windows-1252'))
 }
 
 /**
- * The text of a file, without its byte order mark, or null when the file is binary. UTF-16 needs its mark; else UTF-8, then
+ * The text of a file, without its byte order mark, or null when the file is binary. UTF-16, else UTF-8, then
  * what `guessEncoding` says.
  */
 export const decodeText = (bytes: Uint8Array): string | null => {
-  if (utf16(bytes) === null && looksBinary(bytes)) return null
-  const encoding = utf16(bytes) === null && isValid('utf-8', bytes) ? 'utf-8' : guessEncoding(bytes)
+  if (detectUtf16(bytes) === null && looksBinary(bytes)) return null
+  const encoding = detectUtf16(bytes) === null && isValid('utf-8', bytes) ? 'utf-8' : guessEncoding(bytes)
   const decoder = new TextDecoder(encoding)
   // as a stream: at once, Node 20 decodes the bytes 0x80 to 0x9f of Windows-1252 as control characters
   return decoder.decode(bytes, { stream: true }) + decoder.decode()

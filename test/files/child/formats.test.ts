@@ -296,6 +296,8 @@ describe('tables', () => {
     expect(found.tables?.[0]).toMatchObject({ part: 'orders', rows: 2 })
     expect(column(found, 'who.name')).toMatchObject({ nulls: 1, samples: ['Ada'] })
     expect((await open('b.json', '{"version":3}')).document?.lines).toBe(1)
+    const twice = await open('c.json', '[{"a.b":1,"a":{"b":2}}]')
+    expect([column(twice, 'a.b')?.max, column(twice, 'a.b_2')?.max]).toEqual([1, 2])
     const ids =
       '[{"id":2512292042121000001,"in":{"n":-9007199254740993,"l":[12345678901234567890]}},{"id":2512292042121000002}]'
     expect(column(await open('d.json', ids), 'id')).toMatchObject({
@@ -455,6 +457,61 @@ describe('statements', () => {
       ['koln (x)', 'KOLN (X)', 4],
       ['köln', 'KÖLN', 3],
     ])
+  })
+
+  test('LIKE knows all letters, in patterns of the statement and of a column', async () => {
+    await using tables = await openTables(
+      'a.csv',
+      'town,pattern\nKÖLN (West),%ö%\nMünchen,mÜ_chen\nЁлка,x\n100% Öl_1,y\n,z\n',
+    )
+    const query = async (where: string) =>
+      (await tables.query(`SELECT town FROM t WHERE ${where}`)).rows.flat()
+    expect(await query("town LIKE 'köln%' OR town LIKE '%ЁЛК_'")).toEqual(['KÖLN (West)', 'Ёлка'])
+    expect(await query('town LIKE pattern')).toEqual(['KÖLN (West)', 'München'])
+    expect(await query("town LIKE '%\\% ö%\\_1' ESCAPE '\\'")).toEqual(['100% Öl_1'])
+    expect(await query("town NOT LIKE '%ö%'")).toEqual(['München', 'Ёлка'])
+    expect(await query("town LIKE '%WEST)'")).toEqual(['KÖLN (West)'])
+  })
+
+  test('a literal that a column cannot hold is refused, with the one that it holds', async () => {
+    await using tables = await openTables(
+      'a.csv',
+      'Tag;Von;Dauer;Betrag;aktiv;Ort;Uhr\n31.01.2024;7:05;3:30:00;1,5;ja;Ulm;31.01.2024 10:00\n05.02.2024;12:10;26:30:00;1.200,75;nein;Köln;05.02.2024 00:00\n',
+    )
+    const query = async (where: string) =>
+      (await tables.query(`SELECT Ort FROM t WHERE ${where}`)).rows.flat()
+    for (const [where, why] of [
+      ["Tag > '01.02.2024'", "Tag is of type date: '01.02.2024' is '2024-02-01' in it"],
+      ["'01.02.2024' <= t.Tag", "'2024-02-01'"],
+      ["Tag BETWEEN '2024-01-01' AND '2024-2-1'", "'2024-2-1' is '2024-02-01'"],
+      ["Tag = '2024-01'", "'2024-01' is not"],
+      ["Uhr >= '2024-01-31T09:00'", "'2024-01-31 09:00'"],
+      ["Von < '8:00'", "'08:00'"],
+      ["Dauer <> '3:30:00'", "'03:30:00'"],
+      ['"Betrag" = \'1,5\'', "Betrag is of type number: '1,5' is 1.5 in it"],
+      ["Betrag IN (1, '1.200,75')", '1200.75'],
+      ["Betrag > 'viel'", "'viel' is not"],
+      ["aktiv = 'ja'", "aktiv is of type boolean: 'ja' is 1 in it"],
+      ["t.aktiv IS NOT 'true'", "'true' is 1"],
+      ["CASE aktiv WHEN 'nein' THEN 1 END = 1", "'nein' is 0"],
+      ["Ort = ''", 'IS NULL'],
+      ["strftime('%Y', Tag) = 2024", "strftime() gives a text: compare it with '2024'"],
+      ['substr(Tag, 1, 4) > 2023', "'2023'"],
+      ["Uhr <= '2024-01-31'", 'substr(Uhr, 1, 10)'],
+      ["Uhr BETWEEN '2024-01-01' AND '2024-01-31'", 'substr(Uhr, 1, 10)'],
+    ] as const)
+      await expect(query(where), where).rejects.toThrow(why)
+    for (const where of [
+      "Tag < '2024-02-01' AND Betrag = '1.5' AND aktiv = '1' AND Von = '07:05' AND Dauer < '04:00:00'",
+      "Tag LIKE '2024-01%' AND Ort <> '' AND lower(aktiv) IS NOT 'ja' AND aktiv IN (1, true)",
+      "Uhr < '2024-02-01' AND Uhr >= '2024-01-31' AND substr(Uhr, 1, 10) <= '2024-01-31'",
+      "strftime('%Y', Tag) = '2024' AND length(Ort) = 3 AND (Ort IS NOT NULL OR Ort = '')",
+      "Betrag < 2 AND 'a' = 'a' AND Ort > '' AND CAST(strftime('%m', Tag) AS INTEGER) = 1",
+    ])
+      expect(await query(where), where).toEqual(['Ulm'])
+    const named =
+      "SELECT Ort FROM (SELECT Ort, CASE aktiv WHEN 1 THEN 'ja' END AS aktiv FROM t) WHERE aktiv = 'ja'"
+    expect((await tables.query(named)).rows).toEqual([['Ulm']])
   })
 
   test('a sum over a window is refused where it is of a text alone', async () => {

@@ -1,4 +1,5 @@
 import type { Cell } from '../../../files/child/reader-definition.ts'
+import type { ColumnType, PreparedColumn } from '../../../state/files/prepared-files.ts'
 import { type Marks, readDate, readTime } from './cell-dates.ts'
 
 /** One way to read the cells of a column. Of a family, those that give the same values are one decision. */
@@ -22,7 +23,8 @@ const decimalPatterns = {
   point: new RegExp(toDecimalSource('\\.', ',', '|[1-9]\\d?(?:,\\d\\d)+,\\d{3}')),
   comma: new RegExp(toDecimalSource(',', '\\.')),
 }
-const currency = '[A-Z]{0,3}\\p{Sc}|[A-Z]{3}|kr\\.?|zł|Kč|Ft|lei|Rs\\.?|S?Fr\\.?|руб\\.?|元|円|원'
+const currency =
+  '[A-Z]{0,3}\\p{Sc}|[A-Z]{3}|kr\\.?|zł|Kč|Ft|lei|TL|RM|Rp\\.?|грн\\.?|Rs\\.?|S?Fr\\.?|руб\\.?|元|円|원'
 const dressed = new RegExp(
   `^(?:(${currency})\\s?(?=\\())?(\\()?([-+−])?\\s?(${currency})?\\s?([-+−])?((?=[.,]?\\d)[\\d.,'’${spaces}eE+-]*\\d)\\s?(%|${currency})?([-−])?(\\))?$`,
   'u',
@@ -62,6 +64,7 @@ const readDressed = (cell: string, decimal: 'point' | 'comma', marks: Marks): nu
   if (fraction !== undefined || unit === '%' || exponent) marks.add(`${decimal} decimals`)
   if (digits.length + (fraction?.length ?? 0) > 17 && /[1-9]/.test((fraction ?? '').slice(17)))
     marks.add('rounded')
+  if (Number(exponent) > 10 && (fraction?.length ?? 0) < 7) marks.add('digits lost')
   return value
 }
 
@@ -117,6 +120,12 @@ export const readings: readonly Reading[] = [
   ),
   { id: 'boolean', family: 'boolean', read: readBoolean },
 ]
+
+const plainReadings: Record<string, string> = { integer: 'point', number: 'point', date: 'ymd' }
+
+/** How the cells of a column are read; undefined: they are texts. */
+export const findReading = (type: ColumnType, reading: PreparedColumn['reading']): Reading | undefined =>
+  readings.find(({ id }) => id === (reading ?? plainReadings[type] ?? type))
 
 /** The family that a cell by itself is of; null: it is a text. */
 export const findFamily = (cell: Cell): Reading['family'] | null => {

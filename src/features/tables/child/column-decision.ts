@@ -26,6 +26,8 @@ export type TableHints = Pick<RowSource, 'decimalHint' | 'named'>
 export type TableEvidence = {
   decimals: ReadonlySet<string>
   orders: ReadonlySet<string>
+  /** Those of columns that are surely dates. */
+  sureOrders: ReadonlySet<string>
   hint: 'point' | null
   /** There are numbers in columns that the header has no cells for. */
   hasOverflow: boolean
@@ -51,7 +53,8 @@ export const findEvidence = (columns: readonly ColumnFacts[], hints: TableHints)
   }
   const { decimalHint: hint = null, named = columns.length } = hints
   const hasOverflow = columns.slice(named).some(({ alive }) => alive.some(isDecimal))
-  return { decimals: collect(isDecimal), orders: collect(isOrder), hint, hasOverflow }
+  const sureOrders = collect((one) => isOrder(one) && one.marks.has('surely a date'))
+  return { decimals: collect(isDecimal), orders: collect(isOrder), sureOrders, hint, hasOverflow }
 }
 
 /** How the cells of a column are read. What stays ambiguous is a text, and the doubt says why. */
@@ -93,8 +96,10 @@ const decideNumber = <Alive extends AliveReading>(
 ): ColumnDecision<Alive> => {
   if (hasOverflow)
     return toText('rows have more numbers than the header has names, as where a comma splits one')
-  const [decided = hint, ...others] = decimals
   const ambiguous = alive.length > 1 && example !== undefined
+  // $1.234 has no third decimal, and 1.234 may
+  const isPrice = ambiguous && /\p{Sc}|[A-Z]{3}/u.test(String(example)) && /\.\d{3}\D*$/.test(String(example))
+  const [decided = isPrice ? null : hint, ...others] = decimals
   const chosen = ambiguous
     ? alive.find(({ reading }) => reading.id === decided && others.length === 0)
     : alive[0]
@@ -132,6 +137,9 @@ const decideNumber = <Alive extends AliveReading>(
     ...(marks.has('parentheses') ? ['numbers in parentheses are negative'] : []),
     ...(marks.has('trailing minus') ? ['numbers that end with "-" are negative'] : []),
     ...(twin ? [`${quote(twin.slice(0, -1))} and ${quote(twin)} are one number`] : []),
+    ...(marks.has('digits lost') && distinct.every((cell) => /E\+\d\d$/.test(String(cell)))
+      ? [`${quote(distinct[0] ?? '')} has lost the digits that a code had`]
+      : []),
     ...(marks.has('rounded') ? ['digits beyond the 17th are rounded'] : []),
   ]
   const hasDecimals =
@@ -148,7 +156,7 @@ const orderNames = { dmy: 'day/month/year', mdy: 'month/day/year', ymd: 'year/mo
 
 const decideDate = <Alive extends AliveReading>(
   facts: ColumnFacts<Alive>,
-  { orders }: TableEvidence,
+  { orders, sureOrders }: TableEvidence,
 ): ColumnDecision<Alive> => {
   const { example } = facts
   const local = facts.alive.filter(isOrder)
@@ -176,7 +184,7 @@ const decideDate = <Alive extends AliveReading>(
   const id = chosen.reading.id as keyof typeof orderNames
   const isShort = marks.has('two-digit years')
   if (!isShort && !marks.has('four-digit years')) return { type: 'date', alive: chosen, notes: [] }
-  if (!marks.has('surely a date'))
+  if (!marks.has('surely a date') && !sureOrders.has(id))
     return toText(`${quote(facts.distinct[0] ?? '')} may be a version or a code`)
   const years = isShort ? ', two-digit years are 1969 to 2029' : ''
   return { type: 'date', reading: id, alive: chosen, notes: [`dates are ${orderNames[id]}${years}`] }
@@ -202,7 +210,7 @@ const familyNames = { number: 'a number', date: 'a date', time: 'a time', boolea
 
 /** "1.5 kg", "< 5", "1.2万", "05-Jan-2024", "Rp 1.250", "Jan 5, 2024" */
 const unreadForm =
-  /^(?:(?!\+|0\d|[\d.]+$)[\p{Sc}\p{Cf}<>~≈(+−–-]*\s?\p{Nd}[\p{Nd}.,'’\s]*[^\p{Nd}]{0,12}|\d\d?\P{Nd}{5,14}(?:\d\d){1,2}|[-−]?\p{L}{1,3}\.?\s?\d{1,3}(?:[.,\s]\d{2,3})+\D{0,3}|\p{L}{3,9}\.?\s\d\d?,?\s\d{4})$/u
+  /^(?:(?!\+|0\d|[\d.]+$)[\p{Sc}\p{Cf}<>~≈(+−–-]*\s?\p{Nd}[\p{Nd}.,'’\s]*[^\p{Nd}]{0,12}|\d\d?\P{Nd}{5,14}(?:\d\d){1,2}(?:\s\d\d?:.*)?|[-−]?\p{L}{1,3}\.?\s?\d{1,3}(?:[.,\s]\d{2,3})+\D{0,3}|\p{L}{3,9}\.?\s\d\d?,?\s\d{4})$/u
 
 /** What a statement can convert: no sum of it is doubtful. */
 const explainUnread = ({ distinct }: ColumnFacts): { doubt?: string } => {

@@ -116,9 +116,14 @@ const createColumn = (name: string) => {
       const distinct = [...counts].filter(([, { isNull }]) => !isNull).map(([cell]) => cell)
       return { alive: tracks, example, misfit, distinct }
     },
-    /** Its texts, of the first distinct ones, that are like this. */
-    listTexts: (pattern: RegExp): string[] =>
-      [...counts.keys()].filter((cell) => typeof cell === 'string' && pattern.test(cell)).map(String),
+    /** Its texts, of the first distinct ones, that say total, or so of another of them: "North Total". */
+    listTotals: (): string[] =>
+      [...counts.keys()]
+        .map(String)
+        .filter(
+          (cell) =>
+            totalLabel.test(cell) || (groupTotal.test(cell) && counts.has(cell.replace(groupTotal, ''))),
+        ),
     /** The words of empty cells that were met. */
     words: (): string[] => [...counts].filter(([, { isNull }]) => isNull).map(([cell]) => String(cell)),
     /** `isNull`: whether such a word is an empty cell in this column. */
@@ -160,7 +165,9 @@ const totalWords =
 
 /** A whole cell that says so; the last row may be "Total of the year" too. */
 const totalLabel =
-  /^(?:(?:grand|sub)?[\s-]?tota(?:l[est]?|als|al)|(?:gesamt|zwischen)?summe|gesamt|insgesamt|(?:sous-)?total(?:\s(?:général|general|geral))?|somme|summ?a|razem|celkem|toplam|összesen|yhteensä|i alt|итого|всего|小计|小計|合计|总计|合計|總計|소계|합계|총계)\s?:?$/i
+  /^(?:(?:grand|sub)?[\s-]?tota(?:l[est]?|als|al)|(?:gesamt|zwischen)?summe|gesamt(?:ergebnis)?|insgesamt|(?:sous-)?total(?:\s(?:général|general|geral))?|somme|summ?a|razem|celkem|toplam|összesen|yhteensä|i alt|итого|всего|小计|小計|合计|总计|合計|總計|소계|합계|총계)\s?:?$/i
+const groupTotal =
+  /^(?:total|summe|ergebnis|suma|somme)\s|[\s:](?:total|summe|ergebnis|suma|somme|小计|合计|小計|合計)$/i
 const averageWords = /^(?:(?:averages?|avg|mean|durchschnitt|mittelwert|moyenne|promedio)\b|среднее|平均)/i
 
 const noRange = { min: null, max: null, mean: null }
@@ -244,7 +251,7 @@ export const createStatistics = (header: readonly string[], hints: TableHints) =
         if (words) addNote(`read as empty: ${words}`, prepared.name)
         return prepared
       })
-      const labels = new Set(columns.flatMap((column) => column.listTexts(totalLabel)))
+      const labels = new Set(columns.flatMap((column) => column.listTotals()))
       const totals = [...labels].slice(0, maxSamples).map((label) => JSON.stringify(label))
       const doubts = decisions.flatMap(({ doubt }, at) => (doubt ? [`${header[at]} is text: ${doubt}`] : []))
       return {

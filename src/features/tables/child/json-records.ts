@@ -21,7 +21,7 @@ const flattenFields = (
   for (const [key, value] of Object.entries(record)) {
     const path = prefix === '' ? key : `${prefix}.${key}`
     if (isJsonObject(value) && depth < maxDepth) flattenFields(value, path, depth + 1, fields)
-    else fields.set(path, toCell(value))
+    else fields.set(fields.has(path) ? `${path}_2` : path, toCell(value))
   }
   return fields
 }

@@ -14,7 +14,7 @@ import {
 import { createStatistics } from './column-statistics.ts'
 import { openDelimited } from './delimited.ts'
 import { openJson, openJsonLines } from './json-records.ts'
-import { isFilledCell, openRowSource, type RowSource } from './row-source.ts'
+import { describeLines, isFilledCell, openRowSource, type RowSource } from './row-source.ts'
 
 /** With more columns their statistics would fill the state: then only names and types are stored. */
 const maxDescribedColumns = 60
@@ -68,6 +68,16 @@ export const prepareTables: ReadFile = async (job, bytes, readers, format) => {
   throw new UnreadableFileError('it holds no rows; check it and upload it again')
 }
 
+const maxFootnotes = 10
+
+/** A line below a table that says something of it: a single cell in a line of text without others, or one like "Source: the shop". */
+const isFootnote = ([first = '', ...others]: readonly Cell[]): boolean =>
+  !others.some(isFilledCell) &&
+  (others.length === 0
+    ? /[:：*.;()。]|\s\S+\s|\p{Script=Han}|^[-=+*_]{3,}$/u
+    : /\p{L}[:：]|^[-=+*_]{3,}$/u
+  ).test(String(first))
+
 const describeSource = async (source: RowSource): Promise<TableContents> => {
   const notes: string[] = []
   const header = source.header.slice(0, fileBounds.columns)
@@ -75,22 +85,31 @@ const describeSource = async (source: RowSource): Promise<TableContents> => {
     notes.push(`only the first ${fileBounds.columns} of its ${source.header.length} columns are read`)
   const statistics = createStatistics(header, source)
   let longer = 0
-  // the last row may be a total
+  // the last rows may be footnotes, and the one before them a total
   let last: Cell[][] = []
   for await (const batch of source.batches()) {
     for (const row of batch)
       if (row.length > source.header.length && row.slice(source.header.length).some(isFilledCell)) longer += 1
-    statistics.add(last)
-    last = batch.slice(-1)
-    statistics.add(batch.slice(0, -1))
+    const rows = [...last, ...batch]
+    last = rows.slice(-maxFootnotes - 1)
+    statistics.add(rows.slice(0, -maxFootnotes - 1))
   }
-  const total = last[0] && statistics.findTotal(last[0])
+  const rowsAbove = header.length > 1 ? last.findLastIndex((row) => !isFootnote(row)) + 1 : last.length
+  const footnotes = last.splice(rowsAbove)
+  const lastRow = last.splice(-1)
+  statistics.add(last)
+  const total = lastRow[0] && statistics.findTotal(lastRow[0])
   if (total) notes.push(total.note)
-  if (!total?.isSum) statistics.add(last)
+  if (!total?.isSum) statistics.add(lastRow)
   if (longer > 0) notes.push(`cells beyond the last column are not read, in ${longer} of its rows`)
   const { rows, columns, notes: decisions } = statistics.describe()
   const withoutValues = { samples: [], distinct: null, min: null, max: null, mean: null }
   const isWide = columns.length > maxDescribedColumns
   const described = columns.map((column) => (isWide ? { ...column, ...withoutValues } : column))
-  return { part: source.part, rows, columns: described, notes: [...notes, ...decisions, ...source.notes()] }
+  return {
+    part: source.part,
+    rows,
+    columns: described,
+    notes: [...notes, ...decisions, ...describeLines(footnotes, 'below the rows'), ...source.notes()],
+  }
 }

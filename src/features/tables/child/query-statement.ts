@@ -6,7 +6,8 @@ import { RefusedStatementError } from '../../../files/protocol/child-protocol.ts
 import type { ColumnType } from '../../../state/files/prepared-files.ts'
 import { quoteName } from '../../../state/files/table-names.ts'
 import { toSeconds } from './cell-dates.ts'
-import { type Reading, readings } from './cell-values.ts'
+import { findReading } from './cell-values.ts'
+import { checkLiterals, plainNumber } from './compared-literals.ts'
 import { withTables } from './prepare-tables.ts'
 import type { LoadedTable, QueryJob, TableCell, TableRows } from './query-job.ts'
 import { maySumTexts } from './text-operands.ts'
@@ -65,19 +66,9 @@ const sqlTypes: Partial<Record<ColumnType, string>> = {
   boolean: 'INTEGER',
 }
 
-const plainReadings: Partial<Record<ColumnType, Reading['id']>> = {
-  integer: 'point',
-  number: 'point',
-  date: 'ymd',
-  time: 'time',
-  duration: 'duration',
-  boolean: 'boolean',
-}
-
 /** Reads the cells of a column as its description says. */
 const openCellReader = ({ type, reading, null_words }: LoadedTable['columns'][number]) => {
-  const id = reading ?? plainReadings[type]
-  const found = readings.find((one) => one.id === id)
+  const found = findReading(type, reading)
   const words = new Set(null_words)
   const marks = new Set<string>()
   return (raw: Cell | undefined): TableCell => {
@@ -88,14 +79,21 @@ const openCellReader = ({ type, reading, null_words }: LoadedTable['columns'][nu
   }
 }
 
-const plainNumber = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?\s*$/i
-
 /** Adds `seconds` of times and durations, functions that know all letters, and sums that refuse a text which is not a number or is ambiguous. */
 const addFunctions = (database: Database, { sql, tables }: QueryJob): void => {
   database.create_function('seconds', (text: unknown) => toSeconds(String(text)))
   // SQLite's own know the letters of ASCII only
   database.create_function('lower', (text: unknown) => text && String(text).toLowerCase())
   database.create_function('upper', (text: unknown) => text && String(text).toUpperCase())
+  // the pattern of a statement's own text may have such letters, and that of an expression
+  if (/\blike\b(?!\s*'[\s!-&(-~]*')/i.test(sql)) {
+    database.create_function('like', (like: unknown, text: unknown) => isLike(like, text))
+    database.create_function('like', (like: unknown, text: unknown, mark: string) => isLike(like, text, mark))
+  }
+  checkLiterals(sql, tables, (table, column) => {
+    const [found] = database.exec(`SELECT max(length(${quoteName(column)})) FROM ${quoteName(table)}`)
+    return Number(found?.values[0]?.[0])
+  })
   if (!maySumTexts(sql, tables)) return
   const isDoubtful = tables.some(({ columns }) => columns.some(({ reading }) => reading === 'doubtful'))
   const aggregates = database as WithAggregates
@@ -117,6 +115,19 @@ const addFunctions = (database: Database, { sql, tables }: QueryJob): void => {
       },
       finalize,
     })
+}
+
+/** LIKE as SQLite has it, with all letters. */
+const isLike = (like: unknown, text: unknown, mark?: string): boolean | null => {
+  if (like === null || text === null) return null
+  let isEscaped = false
+  const toSource = (sign: string): string => {
+    const isPlain = isEscaped || !['%', '_', mark].includes(sign)
+    isEscaped = !isPlain && sign === mark
+    if (isPlain) return sign.replace(/[\\^$.*+?()[\]{}|]/, '\\$&')
+    return isEscaped ? '' : sign === '%' ? '.*' : '.'
+  }
+  return new RegExp(`^${[...String(like)].map(toSource).join('')}$`, 'isu').test(String(text))
 }
 
 /** What the types of sql.js lack. */

@@ -218,9 +218,7 @@ export const openRowSource = async (
   // a sheet has a place for each cell, and a line of text only those before the next
   const named = part === null && lines > 0 ? Math.max(...names.map(({ length }) => length)) : width
   const decisions = [
-    ...(above > 0
-      ? [`${above} ${above === 1 ? 'line' : 'lines'} above the header: ${quoteRows(sample.slice(0, above))}`]
-      : []),
+    ...describeLines(sample.slice(0, above), 'above the header'),
     ...(named < width ? [`its header has ${named} of ${width} cells: values may be of other columns`] : []),
     ...(lines === 0 ? ['no header: its first row is data'] : []),
     ...(lines === 2 ? ['its header has two lines'] : []),
@@ -243,7 +241,11 @@ export const openRowSource = async (
   }
 }
 
-const quoteRows = (rows: readonly Cell[][]): string => {
+/** The note of lines that are no rows; empty: there are none. */
+export const describeLines = (rows: readonly Cell[][], where: string): string[] => {
   const texts = rows.map((row) => row.filter(isFilledCell).join(' ').replace(/\s+/g, ' ').trim())
-  return JSON.stringify(cutText(texts.join(' / ').toWellFormed(), 200))
+  const quoted = JSON.stringify(cutText(texts.join(' / ').toWellFormed(), 200))
+  return rows.length === 0
+    ? []
+    : [`${rows.length} ${rows.length === 1 ? 'line' : 'lines'} ${where}: ${quoted}`]
 }

@@ -4,23 +4,29 @@ import type { LoadedTable } from './query-job.ts'
 
 /** SQLite counts with the digits that a text begins with: twice "12 kg" is 24, and the days between two dates are 0. */
 
-/** `level`: in how many selects of others it stands. */
-type Token = { text: string; name: string | null; level: number }
+/** `literal`: what is quoted as a text, and then `text` is empty; `level`: in how many selects of others it stands. */
+export type Token = { text: string; name: string | null; literal: string | null; level: number }
 
-const skipped = /'[^']*'?|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g
-const tokenPattern = /"([^"]*)"?|`([^`]*)`?|\[([^\]]*)\]?|([\p{L}_][\p{L}\p{N}_$]*)|\d[\w.]*|->>?|\|\||\S/gu
+const comment = /('(?:[^']|'')*'?)|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g
+const tokenPattern =
+  /'((?:[^']|'')*)'?|"([^"]*)"?|`([^`]*)`?|\[([^\]]*)\]?|([\p{L}_][\p{L}\p{N}_$]*)|\d[\w.]*|->>?|\|\||\S/gu
 
-/** The words and signs of a statement, without what is quoted as a text; names in lower case, words of SQL without one. */
-const tokenize = (sql: string): Token[] => {
+/** The words and signs of a statement; names in lower case, words of SQL without one. */
+export const tokenize = (sql: string): Token[] => {
   const levels = [0]
-  return [...sql.replace(skipped, (part) => (part.startsWith("'") ? "''" : ' ')).matchAll(tokenPattern)].map(
-    ([text, quoted, ticked, bracketed, bare], at, all) => {
+  return [...sql.replace(comment, (_part, quoted) => quoted ?? ' ').matchAll(tokenPattern)].map(
+    ([text, literal, quoted, ticked, bracketed, bare], at, all) => {
       const isSelect = /^(?:select|with)$/i.test(all[at + 1]?.[0] ?? '')
       if (text === '(') levels.push((levels.at(-1) ?? 0) + (isSelect ? 1 : 0))
       if (text === ')') levels.pop()
       const name = (quoted ?? ticked ?? bracketed ?? bare)?.toLowerCase() ?? null
       const isReserved = bare !== undefined && reservedWord.test(bare.toLowerCase())
-      return { text, name: isReserved ? null : name, level: levels.at(-1) ?? 0 }
+      return {
+        text: literal === undefined ? text : "''",
+        name: isReserved ? null : name,
+        literal: literal?.replaceAll("''", "'") ?? null,
+        level: levels.at(-1) ?? 0,
+      }
     },
   )
 }
@@ -47,14 +53,11 @@ export const maySumTexts = (sql: string, tables: readonly LoadedTable[]): boolea
   const numbers = select(true)
   const textNames = select(false)
   const tokens = tokenize(sql)
-  const aliases = findAliases(tokens)
+  const isRenamed = openAliases(tokens)
   const texts = tokens.map(({ text }) => text)
   const isText = (at: number): boolean => {
-    const { name = null, level = 0 } = tokens[at] ?? {}
-    if (name === null || !textNames.has(name) || numbers.has(name)) return false
-    // what the statement names itself before, or within, may be a number
-    const alias = aliases.get(name)
-    return alias === undefined || (alias.at >= at && alias.level <= level)
+    const { name = null } = tokens[at] ?? {}
+    return name !== null && textNames.has(name) && !numbers.has(name) && !isRenamed(at)
   }
   for (const [at, { text }] of tokens.entries()) {
     const before = tokens[at - 1]?.text === '.' ? at - 3 : at - 1
@@ -80,8 +83,9 @@ export const maySumTexts = (sql: string, tables: readonly LoadedTable[]): boolea
   return false
 }
 
-/** The names that a statement gives: the first position and the innermost level of each. */
-const findAliases = (tokens: readonly Token[]): Map<string, { at: number; level: number }> => {
+/** Whether a statement gives the name at a position itself, before or within: what it names may be of another type. */
+export const openAliases = (tokens: readonly Token[]) => {
+  // of each name the first position and the innermost level
   const aliases = new Map<string, { at: number; level: number }>()
   let open = 0
   const add = (from: number, to: number): void => {
@@ -104,7 +108,10 @@ const findAliases = (tokens: readonly Token[]): Map<string, { at: number; level:
       add(open, at)
     if (text === '(' || text === ')') open = at
   }
-  return aliases
+  return (at: number): boolean => {
+    const alias = aliases.get(tokens[at]?.name ?? '')
+    return alias !== undefined && (alias.at < at || alias.level > (tokens[at]?.level ?? 0))
+  }
 }
 
 /** Where the column is that is all of the parenthesis at a position: (x), (DISTINCT x), (t.x). */

@@ -101,26 +101,37 @@ export const addsFigures = (evidence: Evidence, content: string): boolean => {
 
 /** A greeting or "remember that" before a statement. */
 const opening =
-  /^(?:(?:hello|hi|hey|hallo|hola|你好|您好|こんにちは)[,，、!！. ]+)?(?:(?:please )?(?:remember|note|keep in mind)(?: that)?[,:]? +|(?:请)?(?:记住|记得)[，,：:]?)?/i
+  /^(?:(?:hello|hi|hey|hallo|hola|by the way|übrigens|对了|你好|您好|こんにちは)[,，、!！. ]+)?(?:(?:please )?(?:remember|note|keep in mind)(?: that)?[,:]? +|(?:bitte )?merke? dir(?: bitte)?(?:, dass|[:,])? +|(?:请)?(?:记住|记得)[，,：:]?)?/iu
+const isRemembered = /remember|note|keep in mind|merke? dir|记住|记得/iu
+/** What holds for the moment, the task at hand, or perhaps: moods of a day, wishes of this request, doubts. */
+const passing =
+  /(?<!\p{L})(?:today|tonight|right now|at the moment|heute|gerade|im moment)(?!\p{L})|^(?:i|we)(?:['’]d| would)? (?:like|want|need) (?:you|to (?:know|see|have|get)|an? |the )|^(?:i|we) (?:wonder|mean|may|might|have an? (?:question|problem|request))(?!\p{L})|^(?:ich|wir) (?:möchte|will|brauche|hätte gerne?|hätten gerne?|möchten|wollen|brauchen|meine|habe eine? (?:frage|bitte|problem))(?!.*(?:immer|grundsätzlich|niemals))(?!\p{L})|今天|今晚|^我们?(?:想(?:知道|要|问|看)|要(?:一|你)|需要(?:一|你)|觉得|有一?个?问题)/iu
+/** How to answer from now on, where a message begins with it: further on it may be of a text that is shown. */
+const instruction =
+  /^(?:(?:from now on|ab (?:jetzt|sofort)|von nun an)(?!\p{L})|(?:以后|今后|从现在(?:起|开始))[，,]?(?:请|用|叫|别|不要|都))/iu
 /** A sentence that begins in the first person. Without a model it takes this form to be a statement of the user's own. */
 const firstPerson =
   /^(?:(?:i|we|my|our|ich|wir|meine?|unsere?|yo|mi|mis|me|nos|soy|tengo|vivo|trabajo|prefiero|nosotr[oa]s|nuestr[oa]s?|je|nous|mon|ma|mes|notre)(?![\p{L}\p{N}])|j['’]|我|私|僕|俺|わたし|ぼく)/iu
 const question = /[?？]|(?:吗|呢|か)[。.！!]?$/u
 /** Where words of others may begin, in a message of the user: none after it are taken for the user's own. */
-const quotation = /["“”„«»「『`]|^>|(?<!(?:remember|note|mind|that|记住|记得) ?)[:：](?!\d)/imu
+const quotation = /["“”„«»「『`]|^>|(?<!(?:remember|note|mind|that|dir|记住|记得) ?)[:：](?!\d)/imu
 const maxStatementChars = 300
 const maxRuleChars = 20_000
 
 /** The declarative sentences of a message in which its user speaks of themselves, verbatim but for an opening. */
-export const listOwnStatements = (message: string): { content: string; evidence: Evidence }[] => {
+export const listOwnStatements = (message: string) => {
   const lines = toLines(message.slice(0, maxRuleChars))
   const end = lines.search(quotation)
   return listSentences(lines).flatMap(({ start, text }) => {
     const evidence = text.trim()
     const content = evidence.replace(opening, '')
     if (end >= 0 && start + text.length > end) return []
-    const isOwn = content.length <= maxStatementChars && firstPerson.test(content) && !question.test(content)
-    return isOwn ? [{ content, evidence: evidence as Evidence }] : []
+    const isInstruction = start === 0 && instruction.test(content)
+    const isLasting = isInstruction || isRemembered.test(evidence) || !passing.test(content)
+    const isStatement = isInstruction || firstPerson.test(content)
+    const isOwn = content.length <= maxStatementChars && isStatement && isLasting && !question.test(content)
+    const kind = isInstruction ? ('preference' as const) : ('fact' as const)
+    return isOwn ? [{ content, evidence: evidence as Evidence, isInstruction, kind }] : []
   })
 }
 

@@ -165,7 +165,9 @@ export const toLesson = (reply: DistillReply, turn: EndedTurn): TurnLesson => {
 /** The lesson of a turn by rules alone: sentences that have the form of a statement of the user's own, word for word. */
 export const deriveLessonByRules = (turn: EndedTurn): TurnLesson => {
   const statements = listOwnStatements(turn.prompt)
-    .filter(({ content }) => findRejectionReason(content) === null)
+    .filter(
+      (one) => findRejectionReason(one.content, one.isInstruction ? 'instruction' : 'statement') === null,
+    )
     .slice(0, maxNotes)
   return {
     notes: statements.map((one) => ({ ...one, subject: detectSubject(one.content) })),
@@ -176,9 +178,11 @@ export const deriveLessonByRules = (turn: EndedTurn): TurnLesson => {
 
 const profilePatterns: readonly (readonly [field: (typeof fields)[number], pattern: RegExp])[] = [
   ['name', /\b[Mm]y name is (\p{Lu}[\p{L}'’-]*(?: (?:\p{Lu}\.|\p{Lu}[\p{L}'’-]*)){0,3})/u],
+  ['name', /\b(?:[Ii]ch heiße|[Mm]ein Name ist) (\p{Lu}[\p{L}'’-]*(?: \p{Lu}[\p{L}'’-]*){0,3})/u],
   ['name', /我叫(\p{Script=Han}{2,4})(?=[，。,.！!\s]|$)/u],
   ['timezone', /\b[Mm]y time ?zone is ([A-Z][A-Za-z]+\/[A-Za-z_]+|UTC[+-]\d{1,2}(?::\d\d)?)/],
   ['location', /\bI (?:now )?(?:live in|(?:have )?moved to) (\p{Lu}[\p{L}-]*(?:,? \p{Lu}[\p{L}-]*){0,2})/u],
+  ['location', /\b[Ii]ch (?:wohne|lebe)(?: jetzt| nun)? in (\p{Lu}[\p{L}-]*(?: \p{Lu}[\p{L}-]*){0,2})/u],
   ['location', /我(?:现在)?(?:住在|搬到|搬去)(?:了)?(\p{Script=Han}{2,10}?)(?:了)?(?=[，。,.！!\s]|$)/u],
 ]
 

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
-import { decodeText, guessEncoding } from '../../../state/text/decode-text.ts'
+import { decodeText, detectUtf16, guessEncoding } from '../../../state/text/decode-text.ts'
 import {
   type FileContents,
   fileBounds,
@@ -49,13 +49,15 @@ export const readHead = async (path: string, maxBytes: number): Promise<Buffer> 
 const chunkBytes = 1024 * 1024
 
 /** The encoding of a text file of any size: UTF-8 when all its bytes are, else by its first megabyte. */
-export const detectEncoding = async (path: string): Promise<string> =>
-  (await isAllUtf8(path)) ? 'utf-8' : guessEncoding(await readHead(path, chunkBytes))
+export const detectEncoding = async (path: string): Promise<string> => {
+  const head = await readHead(path, chunkBytes)
+  return detectUtf16(head) ?? ((await isAllUtf8(path)) ? 'utf-8' : guessEncoding(head))
+}
 
 /** A guess is no secret: the note of a text that is neither UTF-8 nor UTF-16. */
 export const describeEncoding = async (path: string): Promise<string[]> => {
   const encoding = await detectEncoding(path)
-  if (encoding.startsWith('utf-')) return []
+  if (encoding.startsWith('utf-16') || (encoding === 'utf-8' && (await isAllUtf8(path)))) return []
   return [
     `by its bytes its encoding is ${encoding}; if its text looks wrong, save it as UTF-8 and upload it again`,
   ]

@@ -1,0 +1,72 @@
+import { RefusedStatementError } from '../../../files/protocol/child-protocol.ts'
+import { quoteName } from '../../../state/files/table-names.ts'
+import { findReading } from './cell-values.ts'
+import type { LoadedTable } from './query-job.ts'
+import { openAliases, type Token, tokenize } from './text-operands.ts'
+
+/** SQLite compares a number with a text, and a date with one of another form, without an error: none is equal, or all are. */
+
+/** A token as one character of the patterns below: case is k, and other words are their first letters. */
+const toCode = ({ text, name, literal }: Token): string => {
+  const word = text.toLowerCase().replace('case', 'k')
+  return literal !== null
+    ? 'l'
+    : name !== null
+      ? 'c'
+      : word.charAt(0).replace(/\d/, 'd').replace(/[<>!]/, '=')
+}
+
+/** A column beside literals: = 'x', IS NOT 'x', CASE … WHEN 'x', IN ('x', 'y'), BETWEEN 'x' AND 'y'; or 'x' = and a column. */
+const comparison =
+  /(?<![|*/%+-](?:c\.)?)c(?:(?:=+|in?|(?<=k(?:c\.)?c)w)l(?!\|)|n?i\([ld,+-]*\)|n?b[ld]a[ld])|l=+(?:c\.)?c(?![.(|*/%+-])/g
+/** A function beside a number. */
+const functionComparison = /c\([^()]*(?:\([^()]*\)[^()]*)*\)=+d/g
+const textFunctions = new Set('strftime date time substr substring lower upper trim replace'.split(' '))
+/** What SQLite makes a number of. */
+export const plainNumber = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?\s*$/i
+
+const refuse = (message: string): never => {
+  throw new RefusedStatementError(message)
+}
+
+/** Throws `RefusedStatementError` for a literal that no cell of its column is. `maxLength`: of the cells of a column. */
+export const checkLiterals = (
+  sql: string,
+  tables: readonly LoadedTable[],
+  maxLength: (table: string, column: string) => number,
+): void => {
+  const tokens = tokenize(sql)
+  const codes = tokens.map(toCode).join('')
+  const isRenamed = openAliases(tokens)
+  for (const { index, 0: match } of codes.matchAll(comparison)) {
+    const at = match.startsWith('l') ? index + match.length - 1 : index
+    const isNamed = ({ name }: { name: string }): boolean => name.toLowerCase() === tokens[at]?.name
+    const [found, ...others] = tables.filter(({ columns }) => columns.some(isNamed))
+    const column = found?.columns.find(isNamed)
+    if (!column || others.length > 0 || isRenamed(at)) continue
+    const parts = tokens.slice(index, index + match.length)
+    const form = parts.map(({ text }, nth) => (match[nth] === '=' ? text : match[nth])).join('')
+    const { type, reading } = column
+    const name = quoteName(column.name)
+    for (const { literal } of parts) {
+      if (literal === '' && /^c(?:=+l|il|i\()|^l=/.test(form) && !/\bnull\b|coalesce/i.test(sql))
+        refuse(`an empty cell is NULL, and no text is: write ${name} IS NULL`)
+      const read = findReading(type, reading === 'utc' ? undefined : reading)?.read
+      if (!literal || !read) continue
+      const value = read(literal, new Set())
+      const right = typeof value === 'string' ? `'${value}'` : value
+      if (typeof value === 'string' ? value !== literal : !plainNumber.test(literal))
+        refuse(
+          `${name} is of type ${type}: '${literal}' is ${value === undefined ? 'not' : `${right} in it`}`,
+        )
+      const isDay = literal.length === 10 && !/^c(?:<|>=)l|^l(?:>|<=)(?:c\.)?c/.test(form)
+      if (type === 'date' && isDay && maxLength(found?.table ?? '', column.name) > 10)
+        refuse(`${name} has times of day, later than '${literal}': compare its day, substr(${name}, 1, 10)`)
+    }
+  }
+  for (const { index, 0: match } of codes.matchAll(functionComparison)) {
+    const name = tokens[index]?.name ?? ''
+    const number = tokens[index + match.length - 1]?.text
+    if (textFunctions.has(name)) refuse(`${name}() gives a text: compare it with '${number}'`)
+  }
+}
