@@ -70,11 +70,16 @@ export const prepareAction = async (
   return { body, bodyText: JSON.stringify(body), patch: checked, patchText: JSON.stringify(checked) }
 }
 
-/** Refuses what JSON would drop or empty without a word, or cannot hold. */
+/** Whether JSON would drop or empty it without a word, or cannot hold it. */
+const isLost = (value: unknown): boolean =>
+  typeof value === 'object'
+    ? value instanceof Map || value instanceof Set || value instanceof Promise || value instanceof Error
+    : typeof value === 'number'
+      ? !Number.isFinite(value)
+      : typeof value === 'bigint' || typeof value === 'function' || typeof value === 'symbol'
+
 const refuseLost = (key: string, value: unknown): unknown => {
-  const isNumber = typeof value !== 'number' || Number.isFinite(value)
-  const isHeld = isNumber && !['bigint', 'function', 'symbol'].includes(typeof value)
-  if (isHeld && ![Map, Set, Promise, Error].some((type) => value instanceof type)) return value
+  if (!isLost(value)) return value
   throw new MasonError('node_failed', `JSON cannot hold what the action has as "${key}"`, {
     remedy: 'await it, or make it a text, number, list or object',
   })

@@ -48,9 +48,9 @@ const refuseAll = () => failing(new Error('not to be admitted'))
 const runOf = (business: string) =>
   until('the run', async () => (await runtime.of(business).runs({ limit: 1 })).data[0])
 const rejection = (id: string) =>
-  queryOne<{ tenant: string | null; data: unknown; faults: { pointer: string; detail: string }[] }>(
+  queryOne<{ tenant: string | null; data: unknown; errors: { pointer: string; detail: string }[] }>(
     database,
-    'SELECT tenant, data, faults FROM rejected_jobs WHERE job_id = $1',
+    'SELECT tenant, data, faults AS errors FROM rejected_jobs WHERE job_id = $1',
     [id],
   )
 const rejected = (id: string) => until(`the rejection of ${id}`, () => rejection(id))
@@ -91,7 +91,7 @@ describe('a signed job', () => {
     ] as const)
       expect(await rejection(refused)).toMatchObject({
         tenant: null,
-        faults: [{ pointer: '/signature', detail: expect.stringMatching(detail) }],
+        errors: [{ pointer: '/signature', detail: expect.stringMatching(detail) }],
       })
   })
 })
@@ -131,11 +131,11 @@ describe('a job on the public queue', () => {
     await send(id, data)
     await runOf(business)
     // the run is there before its job has left the queue, which takes no second one of that id
-    const { faults } = await until('the rejection', async () => {
+    const { errors } = await until('the rejection', async () => {
       await send(id, { ...data, prompt: 'other' })
       return rejection(id)
     })
-    expect(faults[0]?.detail).toMatch(/was used for another body; use a new .* job id/)
+    expect(errors[0]?.detail).toMatch(/was used for another body; use a new .* job id/)
     expect(await count(database, 'runs WHERE tenant = $1', [business])).toBe(1)
   })
 
@@ -199,7 +199,7 @@ describe('a job that names an uploaded file', () => {
     ] as const) {
       const id = unique('bad')
       await send(id, { ...good, business_id: business, files: [{ file_id }] })
-      expect((await rejected(id)).faults).toEqual([
+      expect((await rejected(id)).errors).toEqual([
         { pointer: '/files/0/file_id', detail: expect.stringContaining(says) },
       ])
     }
@@ -247,21 +247,21 @@ describe('a job that cannot be admitted', () => {
   test.each(Object.entries(malformed))('%s: is kept with its error', async (_what, [data, pointer]) => {
     const id = unique('bad')
     await send(id, data)
-    const { faults } = await rejected(id)
-    expect(faults.map(({ pointer: at }) => at)).toContain(pointer)
-    for (const { detail } of faults) expect(detail.length).toBeGreaterThan(5)
+    const { errors } = await rejected(id)
+    expect(errors.map(({ pointer: at }) => at)).toContain(pointer)
+    for (const { detail } of errors) expect(detail.length).toBeGreaterThan(5)
   })
 
   test('for its name, and for the session of another user', async () => {
     const [named, stolen] = [unique('bad'), unique('bad')]
     await send(named, good, 'walk')
-    expect((await rejected(named)).faults).toEqual([
+    expect((await rejected(named)).errors).toEqual([
       { pointer: '', detail: 'jobs are named "run", not "walk"' },
     ])
     const session_id = unique('s')
     await runtime.of('default').submit({ ...good, session_id })
     await send(stolen, { ...good, user_id: 'u2', session_id })
-    expect((await rejected(stolen)).faults[0]?.detail).toMatch(
+    expect((await rejected(stolen)).errors[0]?.detail).toMatch(
       /belongs to another user; use that user's user_id/,
     )
   })
@@ -308,7 +308,7 @@ describe('the id of a run that its producer chooses', () => {
     const [own, foreign] = [unique('job'), unique('job')]
     expect(await take(own, data)).toEqual(taken)
     expect(await take(foreign, { ...data, business_id: other })).toEqual(taken)
-    expect((await rejection(own))?.faults).toEqual((await rejection(foreign))?.faults)
+    expect((await rejection(own))?.errors).toEqual((await rejection(foreign))?.errors)
     expect((await runtime.of(other).runs({ limit: 10 })).data).toEqual([])
   })
 
@@ -352,7 +352,7 @@ onRedis('the result of a job, for any BullMQ client', () => {
 
       const refused = await queue.add('run', { user_id: 'u1' }, { jobId: bad, attempts: 3 })
       const reason = await refused.waitUntilFinished(events, 30_000).catch((error: Error) => error.message)
-      expect(JSON.parse(String(reason))).toEqual((await rejected(bad)).faults)
+      expect(JSON.parse(String(reason))).toEqual((await rejected(bad)).errors)
       expect(await refused.getState()).toBe('failed')
     } finally {
       await Promise.all([queue.close(), events.close()])
@@ -388,7 +388,7 @@ describe('the intake', () => {
   test('keeps jobs whose id no text column can hold', async () => {
     const id = `${unique('bad')}\u0000`
     expect(await deliver(refuseAll(), database, id, good)).toHaveProperty('errors')
-    expect((await rejected(id.replace('\u0000', '\ufffd'))).faults[0]?.detail).toContain('NUL')
+    expect((await rejected(id.replace('\u0000', '\ufffd'))).errors[0]?.detail).toContain('NUL')
     const long = unique('x').repeat(300)
     expect(await deliver(refuseAll(), database, long, good)).toHaveProperty('errors')
   })

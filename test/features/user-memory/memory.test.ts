@@ -280,14 +280,14 @@ describe('the embedding model', () => {
     await userOf(other, { session_id: 's', run_id: unique('run') }, 'other').remember(note, '1', never())
     const passedOver = new Set<string>()
     const before = await count(database, `memories WHERE tenant = 'other' AND space <> '${space}'`)
-    let faults = 0
+    let failures = 0
     for (let done: number | null = null; done !== 0; )
       done = await reembedBatch({ database, embedder, log }, never(), passedOver).catch(() => {
-        faults++
+        failures++
         return null
       })
     expect(before).toBeGreaterThan(0)
-    expect([faults, ...passedOver]).toEqual([1, 'default'])
+    expect([failures, ...passedOver]).toEqual([1, 'default'])
     expect(
       await count(
         database,

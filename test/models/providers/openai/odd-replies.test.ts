@@ -194,7 +194,7 @@ describe('a call is read', () => {
     expect(tool_calls.map((one) => `${one.name} ${one.arguments}`)).toEqual(made)
   })
 
-  test('keeps both arguments where they differ, so that its model is told', async () => {
+  test('keeps both arguments where they differ, so that the model sees both', async () => {
     const chunks = ['{"a":1}', '{"a":2}'].map((text) => calls(piece(0, 'c', 'note', text)))
     const { tool_calls } = await openCall(toBody([...chunks, delta({}, 'tool_calls'), done]))
     expect(tool_calls.map((one) => one.arguments)).not.toEqual(['{"a":2}'])
