@@ -298,6 +298,8 @@ describe('tables', () => {
     expect((await open('b.json', '{"version":3}')).document?.lines).toBe(1)
     const twice = await open('c.json', '[{"a.b":1,"a":{"b":2}}]')
     expect([column(twice, 'a.b')?.max, column(twice, 'a.b_2')?.max]).toEqual([1, 2])
+    const more = (await open('d.json', '[{"a.b.c":1,"a":{"b.c":2,"b":{"c":3}}}]')).tables?.[0]
+    expect(more?.columns.map(({ max }) => max)).toEqual([1, 2, 3])
     const ids =
       '[{"id":2512292042121000001,"in":{"n":-9007199254740993,"l":[12345678901234567890]}},{"id":2512292042121000002}]'
     expect(column(await open('d.json', ids), 'id')).toMatchObject({

@@ -19,9 +19,12 @@ const flattenFields = (
   fields = new Map<string, Cell>(),
 ): Map<string, Cell> => {
   for (const [key, value] of Object.entries(record)) {
-    const path = prefix === '' ? key : `${prefix}.${key}`
+    let path = prefix === '' ? key : `${prefix}.${key}`
     if (isJsonObject(value) && depth < maxDepth) flattenFields(value, path, depth + 1, fields)
-    else fields.set(fields.has(path) ? `${path}_2` : path, toCell(value))
+    else {
+      while (fields.has(path)) path += '_2'
+      fields.set(path, toCell(value))
+    }
   }
   return fields
 }
