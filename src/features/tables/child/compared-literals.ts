@@ -6,7 +6,10 @@ import { openAliases, type Token, tokenize } from './text-operands.ts'
 
 /** SQLite compares a number with a text, and a date with one of another form, without an error: none is equal, or all are. */
 
-/** A token as one character of the patterns below: case is k, and other words are their first letters. */
+/**
+ * A token as one letter, so that the patterns below find comparisons: l is a literal, c the name of a column or function, d a
+ * number, = a sign that compares, k CASE, and any other word its first letter: w WHEN, i IN or IS, n NOT, b BETWEEN, a AND.
+ */
 const toCode = ({ text, name, literal }: Token): string => {
   const word = text.toLowerCase().replace('case', 'k')
   return literal !== null
