@@ -158,7 +158,6 @@ export const createMediaPort = (services: MediaServices, caller: ModelCaller): M
           ask: toCanonicalRequest(request),
           role: request.category,
           caller,
-          usedIds: [],
           endsAtMs: clock.monotonicMs() + Math.max(0, maxJobMs - ageMs),
           onDelta: () => {},
         },

@@ -19,9 +19,8 @@ type ModelsPortServices = {
   ask: ModelGateway['ask']
   registry: Pick<Registry, 'view'>
   chooser: ModelChooser
-  costOf: ((runId: string) => Promise<number>) | undefined
-  /** Which budget the caller has used up; null: none. */
-  findReachedBudget: ((caller: ModelCaller) => Promise<object | null>) | undefined
+  readRunCost?: (runId: string) => Promise<number>
+  findReachedBudget?: (caller: ModelCaller) => Promise<object | null>
   log: Log
 }
 
@@ -83,7 +82,7 @@ const findSmallest = (values: readonly (number | null)[]): number | null => {
 
 /** The models as nodes and tools see them, on behalf of one caller. */
 export const createModelsPort = (
-  { ask, registry, chooser, costOf, findReachedBudget, log }: ModelsPortServices,
+  { ask, registry, chooser, readRunCost, findReachedBudget, log }: ModelsPortServices,
   caller: ModelCaller,
 ): Models => ({
   async call(request, signal) {
@@ -120,7 +119,7 @@ export const createModelsPort = (
       by: response.model,
     }
   },
-  cost: async () => (caller.run_id === null ? 0 : ((await costOf?.(caller.run_id)) ?? 0)),
+  cost: async () => (caller.run_id === null ? 0 : ((await readRunCost?.(caller.run_id)) ?? 0)),
   async isOverBudget() {
     try {
       const reached = (await findReachedBudget?.(caller)) ?? null
