@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { Queue, QueueEvents } from 'bullmq'
 import { LRUCache } from 'lru-cache'
+import { parseJsonOrText } from '../infra/lib/json-text.ts'
 import { settlesWithin } from '../infra/lib/timeouts.ts'
 import type { JobOutcome } from '../infra/queue/job-outcome.ts'
 import { intakeQueueName } from '../infra/queue/jobs.ts'
@@ -12,11 +13,8 @@ const answerMs = 1_000
 
 /** `failedReason` is the errors as JSON; a job that BullMQ itself gave up has a text. */
 const readRefusal = (reason: string): JobOutcome => {
-  try {
-    return { errors: JSON.parse(reason) as FieldError[] }
-  } catch {
-    return { errors: [{ pointer: '', detail: reason }] }
-  }
+  const errors = parseJsonOrText(reason)
+  return { errors: errors === reason ? [{ pointer: '', detail: reason }] : (errors as FieldError[]) }
 }
 
 /**
