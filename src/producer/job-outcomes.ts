@@ -6,6 +6,7 @@ import { settlesWithin } from '../infra/lib/timeouts.ts'
 import type { JobOutcome } from '../infra/queue/job-outcome.ts'
 import { intakeQueueName } from '../infra/queue/jobs.ts'
 import { connectRedisReceiver, connectRedisSender, disconnectRedis } from '../infra/queue/redis.ts'
+import { openDeadline } from '../state/deadline.ts'
 import type { FieldError } from '../state/resource-schema.ts'
 
 const maxOutcomes = 10_000
@@ -50,11 +51,8 @@ export const watchJobOutcomes = ({ url, prefix }: { url: string; prefix: string 
     /** The outcome where it is known or comes within `ms`, else null; also null where the signal aborts. */
     async find(id: string, ms: number, signal?: AbortSignal): Promise<JobOutcome | null> {
       if (!known.has(id)) {
-        const late = new AbortController()
-        const timer = setTimeout(() => late.abort(), ms)
-        const either = signal ? AbortSignal.any([signal, late.signal]) : late.signal
-        await once(notices, `job ${id}`, { signal: either }).catch(() => {})
-        clearTimeout(timer)
+        using late = openDeadline(ms, signal ?? new AbortController().signal)
+        await once(notices, `job ${id}`, { signal: late.signal }).catch(() => {})
       }
       return known.get(id) ?? null
     },

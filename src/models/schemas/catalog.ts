@@ -21,14 +21,12 @@ export const vendorInputSchema = z.strictObject({
     .nullish(),
   status: statusSchema.describe('`disabled`: nothing of it is called').default('active'),
 })
-/** The body of PATCH. */
-const vendorChangeSchema = toChangeSchema(vendorInputSchema)
 /** A vendor as admins see it. */
 export const vendorViewSchema = toViewSchema({ ...vendorInputSchema.shape, status: statusSchema })
 /** The bodies and the view of vendors. */
 export const vendorSchemas = {
   input: vendorInputSchema.meta({ examples: [{ name: 'OpenAI', homepage: 'https://openai.com' }] }),
-  change: vendorChangeSchema.meta({ examples: [{ status: 'disabled' }] }),
+  change: toChangeSchema(vendorInputSchema).meta({ examples: [{ status: 'disabled' }] }),
   view: vendorViewSchema,
 }
 
@@ -56,8 +54,6 @@ export const keyInputSchema = z.strictObject({
   limits: keyLimitsSchema.describe('Limits over all processes; null: none').default({}),
   status: statusSchema.describe('`disabled`: it is not used').default('active'),
 })
-/** Limits are merged one by one: null removes one, or all. `rotate` sets a new secret. */
-const keyChangeSchema = toChangeSchema(keyInputSchema.omit({ secret: true }), ['limits'])
 /** The new secret of a key. */
 export const keyRotationSchema = keyInputSchema
   .pick({ secret: true })
@@ -99,7 +95,10 @@ export const keySchemas = {
   input: keyInputSchema.meta({
     examples: [{ label: 'production', secret: 'sk-the-key-of-the-vendor', limits: { rpm: 600 } }],
   }),
-  change: keyChangeSchema.meta({ examples: [{ limits: { rpm: null, monthly_cost: 500 } }] }),
+  /** Limits are merged one by one: null removes one, or all. `rotate` sets a new secret. */
+  change: toChangeSchema(keyInputSchema.omit({ secret: true }), ['limits']).meta({
+    examples: [{ limits: { rpm: null, monthly_cost: 500 } }],
+  }),
   view: keyViewSchema,
 }
 
@@ -250,8 +249,6 @@ export const modelInputSchema = z.strictObject({
     .default('none'),
   status: statusSchema.describe('`disabled`: it is not called').default('active'),
 })
-/** The body of PATCH. */
-const modelChangeSchema = toChangeSchema(modelInputSchema)
 /** A model as admins see it. */
 export const modelViewSchema = toViewSchema({
   vendor_id: z.string(),
@@ -278,7 +275,7 @@ export const modelSchemas = {
       },
     ],
   }),
-  change: modelChangeSchema.meta({ examples: [{ max_output: 16_000 }] }),
+  change: toChangeSchema(modelInputSchema).meta({ examples: [{ max_output: 16_000 }] }),
   view: modelViewSchema,
 }
 
@@ -301,8 +298,6 @@ const categoryInputSchema = z.strictObject({
   name: aliasSchema.describe('What models and routes name it by'),
   description: createPlainTextSchema(1000).describe('What its models do').default(''),
 })
-/** The body of PATCH. */
-const categoryChangeSchema = toChangeSchema(categoryInputSchema)
 /** A category as admins see it. */
 export const categoryViewSchema = toViewSchema({
   name: z.string(),
@@ -314,14 +309,16 @@ export const categorySchemas = {
   input: categoryInputSchema.meta({
     examples: [{ name: 'translation', description: 'Translates texts' }],
   }),
-  change: categoryChangeSchema.meta({ examples: [{ description: 'Translates texts and pages' }] }),
+  change: toChangeSchema(categoryInputSchema).meta({
+    examples: [{ description: 'Translates texts and pages' }],
+  }),
   view: categoryViewSchema,
 }
 
 /** The checked body of a new vendor. */
 export type VendorInput = z.infer<typeof vendorInputSchema>
 /** The checked changes of a vendor. */
-export type VendorChange = z.infer<typeof vendorChangeSchema>
+export type VendorChange = z.infer<typeof vendorSchemas.change>
 /** A vendor as admins see it. */
 export type VendorView = z.infer<typeof vendorViewSchema>
 /** The limits of a key. */
@@ -329,7 +326,7 @@ export type KeyLimits = z.infer<typeof keyLimitsSchema>
 /** The checked body of a new key. */
 export type KeyInput = z.infer<typeof keyInputSchema>
 /** The checked changes of a key. */
-export type KeyChange = z.infer<typeof keyChangeSchema>
+export type KeyChange = z.infer<typeof keySchemas.change>
 /** A key as admins see it. */
 export type KeyView = z.infer<typeof keyViewSchema>
 /** The key that has a secret, or null. */
@@ -347,12 +344,12 @@ export type Prices = z.infer<typeof pricesSchema>
 /** The checked body of a new model. */
 export type ModelInput = z.infer<typeof modelInputSchema>
 /** The checked changes of a model. */
-export type ModelChange = z.infer<typeof modelChangeSchema>
+export type ModelChange = z.infer<typeof modelSchemas.change>
 /** A model as admins see it. */
 export type ModelView = z.infer<typeof modelViewSchema>
 /** The checked body of a new category. */
 export type CategoryInput = z.infer<typeof categoryInputSchema>
 /** The checked changes of a category. */
-export type CategoryChange = z.infer<typeof categoryChangeSchema>
+export type CategoryChange = z.infer<typeof categorySchemas.change>
 /** A category as admins see it. */
 export type CategoryView = z.infer<typeof categoryViewSchema>
