@@ -120,13 +120,6 @@ export const formatInputSchema = z.strictObject({
   samples: z.array(sampleSchema).max(100).describe('Responses that it must read').default([]),
 })
 
-/** A response format as admins see it. */
-export const formatViewSchema = toViewSchema({
-  ...formatInputSchema.shape,
-  category: z.string(),
-  samples: z.array(sampleSchema),
-  built_in: z.boolean(),
-})
 /** The bodies and the view of formats. */
 export const formatSchemas = {
   input: formatInputSchema.meta({
@@ -140,7 +133,12 @@ export const formatSchemas = {
     ],
   }),
   change: toChangeSchema(formatInputSchema).meta({ examples: [{ paths: { text: 'output.text' } }] }),
-  view: formatViewSchema,
+  view: toViewSchema({
+    ...formatInputSchema.shape,
+    category: z.string(),
+    samples: z.array(sampleSchema),
+    built_in: z.boolean(),
+  }),
 }
 
 /** The paths of a format. */
@@ -158,4 +156,4 @@ export type FormatInput = z.infer<typeof formatInputSchema>
 /** The checked changes of a response format. */
 export type FormatChange = z.infer<typeof formatSchemas.change>
 /** A response format as admins see it. */
-export type FormatView = z.infer<typeof formatViewSchema>
+export type FormatView = z.infer<typeof formatSchemas.view>
