@@ -65,13 +65,7 @@ const parseWrapper = (template: RequestTemplate, errors: FieldError[]): Wrapper 
   return null
 }
 
-type Compiler = {
-  errors: FieldError[]
-  uses: Set<string>
-  text(text: string, pointer: string, allowsKey?: boolean): TemplateText
-}
-
-const createCompiler = (fields: ReadonlySet<string>): Compiler => {
+const createCompiler = () => {
   const errors: FieldError[] = []
   const uses = new Set<string>()
   const none: TemplateText = { parts: [], uses: new Set() }
@@ -84,7 +78,7 @@ const createCompiler = (fields: ReadonlySet<string>): Compiler => {
       return none
     }
     try {
-      const compiled = compileTemplateText(source, { fields, allowsKey })
+      const compiled = compileTemplateText(source, { fields: templateFields, allowsKey })
       for (const name of compiled.uses) uses.add(name)
       return compiled
     } catch (error) {
@@ -95,6 +89,7 @@ const createCompiler = (fields: ReadonlySet<string>): Compiler => {
   }
   return { errors, uses, text }
 }
+type Compiler = ReturnType<typeof createCompiler>
 
 const compileTree = (value: Json, pointer: string, compiler: Compiler, depth = 0): TemplateTree => {
   if (depth > maxDepth) {
@@ -159,7 +154,7 @@ const hasKey = ({ parts }: TemplateText): boolean => parts.some(({ kind }) => ki
 const compileParts = (
   template: RequestTemplate,
 ): { compiled: CompiledTemplate; errors: FieldError[] } | { compiled: null; errors: FieldError[] } => {
-  const compiler = createCompiler(templateFields)
+  const compiler = createCompiler()
   const { errors } = compiler
   const wrapper = parseWrapper(template, errors)
   if (wrapper === null) return { compiled: null, errors }
