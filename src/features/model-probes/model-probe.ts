@@ -40,7 +40,7 @@ const silence = {
 
 /** A small request that fits the category. */
 const toProbeRequest = (role: string, { category }: ModelEntry, prompt: string): CanonicalRequest => {
-  const ask = { ...emptyCanonicalRequest, role, stream: false }
+  const ask = { ...emptyCanonicalRequest, role }
   switch (category) {
     case 'embedding':
       return { ...ask, input: [prompt] }

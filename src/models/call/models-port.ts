@@ -24,7 +24,7 @@ type ModelsPortServices = {
   log: Log
 }
 
-/** A request with empty fields; add the role. */
+/** A request with empty fields, whose answer comes whole; add the role. */
 export const emptyCanonicalRequest: Omit<CanonicalRequest, 'role'> = {
   messages: [],
   tools: [],
@@ -33,7 +33,7 @@ export const emptyCanonicalRequest: Omit<CanonicalRequest, 'role'> = {
   query: null,
   prompt: null,
   parameters: {},
-  stream: true,
+  stream: false,
 }
 
 /** Images as data: addresses, before the text that asks about them. */
@@ -55,6 +55,7 @@ const toCanonicalRequest = ({
   end,
 }: ModelRequest): CanonicalRequest => ({
   ...emptyCanonicalRequest,
+  stream: true,
   role,
   messages: messages.map(toCanonicalMessage),
   parts: parts ?? [],
