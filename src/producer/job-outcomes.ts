@@ -1,10 +1,12 @@
 import { EventEmitter, once } from 'node:events'
 import { Queue, QueueEvents } from 'bullmq'
 import { LRUCache } from 'lru-cache'
+import { parseJsonOrText } from '../infra/lib/json-text.ts'
 import { settlesWithin } from '../infra/lib/timeouts.ts'
 import type { JobOutcome } from '../infra/queue/job-outcome.ts'
 import { intakeQueueName } from '../infra/queue/jobs.ts'
 import { connectRedisReceiver, connectRedisSender, disconnectRedis } from '../infra/queue/redis.ts'
+import { openDeadline } from '../state/deadline.ts'
 import type { FieldError } from '../state/resource-schema.ts'
 
 const maxOutcomes = 10_000
@@ -12,11 +14,8 @@ const answerMs = 1_000
 
 /** `failedReason` is the errors as JSON; a job that BullMQ itself gave up has a text. */
 const readRefusal = (reason: string): JobOutcome => {
-  try {
-    return { errors: JSON.parse(reason) as FieldError[] }
-  } catch {
-    return { errors: [{ pointer: '', detail: reason }] }
-  }
+  const errors = parseJsonOrText(reason)
+  return { errors: errors === reason ? [{ pointer: '', detail: reason }] : (errors as FieldError[]) }
 }
 
 /**
@@ -52,11 +51,8 @@ export const watchJobOutcomes = ({ url, prefix }: { url: string; prefix: string 
     /** The outcome where it is known or comes within `ms`, else null; also null where the signal aborts. */
     async find(id: string, ms: number, signal?: AbortSignal): Promise<JobOutcome | null> {
       if (!known.has(id)) {
-        const late = new AbortController()
-        const timer = setTimeout(() => late.abort(), ms)
-        const either = signal ? AbortSignal.any([signal, late.signal]) : late.signal
-        await once(notices, `job ${id}`, { signal: either }).catch(() => {})
-        clearTimeout(timer)
+        using late = openDeadline(ms, signal ?? new AbortController().signal)
+        await once(notices, `job ${id}`, { signal: late.signal }).catch(() => {})
       }
       return known.get(id) ?? null
     },

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { errorDraft, readCallInput } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
+import { parseJsonOrText } from '../../infra/lib/json-text.ts'
 import { isMasonError, type MasonError } from '../../state/errors.ts'
 import type { MediaJob, MediaReply, MediaRequest } from '../../state/ports/media.ts'
 import { modelWords } from '../../state/provenance.ts'
@@ -17,15 +18,6 @@ const isRefusal = (error: unknown): error is MasonError =>
   isMasonError(error) &&
   /^(model_|no_model_available$|not_found$)/.test(error.code) &&
   !(error.detail as { may_have_job?: boolean } | undefined)?.may_have_job
-
-/** Null for what a person confirmed in place of an answer. */
-const parseSubmission = (response: string): Submission | null => {
-  try {
-    return JSON.parse(response) as Submission
-  } catch {
-    return null
-  }
-}
 
 /**
  * Makes a video. The submission is an effect: a worker that takes over polls the stored job and never submits again. The run
@@ -83,8 +75,9 @@ export default defineTool({
       request: JSON.stringify({ prompt, ...parameters, image }),
       send: async (_request, _key, checkLease, until) => JSON.stringify(await submit(checkLease, until)),
     })
-    const submission = parseSubmission(response)
-    if (submission === null)
+    const submission = parseJsonOrText(response) as Submission | string | null
+    // what a person confirmed in place of an answer
+    if (submission === null || typeof submission === 'string')
       return fail('Error: the vendor has the job, but its id is not known here. Look for it at the vendor.')
     if ('refusal' in submission) return fail(`Error: ${submission.refusal}`)
     const finish = (files: StoredMedia[], made: { usage: Usage; model: string }) =>

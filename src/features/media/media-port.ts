@@ -47,7 +47,6 @@ const toCanonicalRequest = ({
   parameters: Object.fromEntries(
     Object.entries(parameters).filter((entry): entry is [string, Json] => entry[1] !== undefined),
   ),
-  stream: false,
 })
 
 /** By their first bytes, where a vendor sends base64 without a type. Source: the specifications of the formats. */
@@ -158,7 +157,6 @@ export const createMediaPort = (services: MediaServices, caller: ModelCaller): M
           ask: toCanonicalRequest(request),
           role: request.category,
           caller,
-          usedIds: [],
           endsAtMs: clock.monotonicMs() + Math.max(0, maxJobMs - ageMs),
           onDelta: () => {},
         },

@@ -30,32 +30,17 @@ const whitePixel = {
   base64: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg==',
 }
 
-/** Half a second at 8,000 samples of one byte. Source: Microsoft's "Multimedia Programming Interface", RIFF WAVE. */
-const createSilence = () => {
-  const samples = Buffer.alloc(4000, 0x80)
-  const head = Buffer.alloc(44)
-  head.write('RIFF', 0)
-  head.writeUInt32LE(36 + samples.length, 4)
-  head.write('WAVEfmt ', 8)
-  head.writeUInt32LE(16, 16)
-  head.writeUInt16LE(1, 20)
-  head.writeUInt16LE(1, 22)
-  head.writeUInt32LE(8000, 24)
-  head.writeUInt32LE(8000, 28)
-  head.writeUInt16LE(1, 32)
-  head.writeUInt16LE(8, 34)
-  head.write('data', 36)
-  head.writeUInt32LE(samples.length, 40)
-  return {
-    name: 'silence.wav',
-    mime_type: 'audio/wav',
-    base64: Buffer.concat([head, samples]).toString('base64'),
-  }
+/** The head of a RIFF WAVE of 4,000 samples of one byte, at 8,000 a second. Source: Microsoft's "Multimedia Programming Interface". */
+const waveHead = Buffer.from('UklGRsQPAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YaAPAAA=', 'base64')
+const silence = {
+  name: 'silence.wav',
+  mime_type: 'audio/wav',
+  base64: Buffer.concat([waveHead, Buffer.alloc(4000, 0x80)]).toString('base64'),
 }
 
 /** A small request that fits the category. */
 const toProbeRequest = (role: string, { category }: ModelEntry, prompt: string): CanonicalRequest => {
-  const ask = { ...emptyCanonicalRequest, role, stream: false }
+  const ask = { ...emptyCanonicalRequest, role }
   switch (category) {
     case 'embedding':
       return { ...ask, input: [prompt] }
@@ -68,7 +53,7 @@ const toProbeRequest = (role: string, { category }: ModelEntry, prompt: string):
     case 'image-edit':
       return { ...ask, prompt, files: [whitePixel] }
     case 'speech-to-text':
-      return { ...ask, files: [createSilence()] }
+      return { ...ask, files: [silence] }
     default:
       return { ...ask, prompt, messages: [{ role: 'user', content: prompt }] }
   }
@@ -83,12 +68,12 @@ const isUsable = ({ active, secret }: KeyEntry): boolean => active && secret !==
 
 type ProbeResult = Omit<ModelTestView, 'raw' | 'parsed'> & { raw: unknown; parsed: unknown }
 
-const toFailedProbe = (code: string, message: string, ms = 0): ProbeResult => ({
+const toFailedProbe = (code: string, message: string): ProbeResult => ({
   ok: false,
   raw: null,
   parsed: null,
   usage: null,
-  ms,
+  ms: 0,
   error: { code, message, place: null },
 })
 
@@ -124,7 +109,6 @@ export const createModelAdmin = (options: ModelProbeOptions): ModelProbes => {
       ask: toProbeRequest(role, model, prompt),
       role,
       caller: adminCaller,
-      usedIds: [],
       endsAtMs: clock.monotonicMs() + model.endpoint.timeouts.totalMs,
       onDelta: () => {},
       onRaw: (chunk: unknown) => {

@@ -26,11 +26,7 @@ export type GatewayResponse = Awaited<ReturnType<ModelGateway['ask']>>
 const endpointRole = 'door'
 
 /** A request of this endpoint with empty fields. */
-export const emptyGatewayRequest: GatewayRequest = {
-  ...emptyCanonicalRequest,
-  role: endpointRole,
-  stream: false,
-}
+export const emptyGatewayRequest: GatewayRequest = { ...emptyCanonicalRequest, role: endpointRole }
 
 /** The query of every route. Unknown parameters are ignored: clients for other clouds add some, such as `api-version`. */
 export const openAIQuery = z.object({ business_id: requestBusinessSchema.optional() })

@@ -19,12 +19,10 @@ const request = 'invalid_request_error'
 
 /** Codes for which OpenAI has another name or status than the rest of this server. */
 const rows: Partial<Record<string, Row>> = {
-  malformed_json: [400, request, 'malformed_json'],
   invalid_request: [400, request, 'invalid_request'],
   unauthorized: [401, request, 'invalid_api_key'],
   forbidden: [403, request, 'insufficient_permissions'],
   not_found: [404, request, 'model_not_found'],
-  payload_too_large: [413, request, 'payload_too_large'],
   too_many_requests: [429, 'rate_limit_error', 'rate_limit_exceeded'],
   budget_exhausted: [429, 'insufficient_quota', 'budget_exhausted'],
   model_rate_limited: [429, 'rate_limit_error', 'rate_limit_exceeded'],

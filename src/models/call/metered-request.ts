@@ -3,6 +3,7 @@ import { sha256 } from '../../infra/lib/ids.ts'
 import { unlessAborted } from '../../state/deadline.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
+import { collectCallIds } from '../chat/chat-request.ts'
 import type { ModelHealth } from '../health/model-health.ts'
 import { type Candidate, type FailureSource, listHealthSubjects } from '../ports/call-ports.ts'
 import {
@@ -45,7 +46,6 @@ export type MeteredRequest = {
   ask: CanonicalRequest
   role: string
   caller: ModelCaller
-  usedIds: readonly string[]
   endsAtMs: number
   onDelta(delta: ResultDelta): void
   onRaw?(raw: unknown): void
@@ -223,7 +223,7 @@ export const sendMeteredRequest = async (
   signal: AbortSignal,
 ): Promise<Extract<ReservationResult, { granted: false }> | MeteredOutcome> => {
   const { providers, meter, health, clock } = services
-  const { candidate, ask, usedIds, endsAtMs, onDelta, onRaw, beforeSubmit, oneShot, anyway = false } = request
+  const { candidate, ask, endsAtMs, onDelta, onRaw, beforeSubmit, oneShot, anyway = false } = request
   const { source = toFailureSource(request.caller, ask) } = request
   const { model, key } = candidate
   const provider = providers[model.endpoint.protocol]
@@ -252,7 +252,7 @@ export const sendMeteredRequest = async (
         key,
         ask,
         endsAtMs,
-        usedIds,
+        usedIds: collectCallIds(ask.messages),
         onDelta(delta) {
           received.bytes = true
           received.text = (delta.restart ? '' : received.text) + delta.text + delta.reasoning
@@ -305,11 +305,11 @@ export const pollMeteredJob = async (
   signal: AbortSignal,
 ): Promise<ProviderOutcome | PendingJob> => {
   const { providers, meter, clock } = services
-  const { candidate, ask, usedIds, endsAtMs, onDelta } = request
+  const { candidate, ask, endsAtMs, onDelta } = request
   const { model, key } = candidate
   const provider = providers[model.endpoint.protocol]
   const startedAtMs = clock.monotonicMs()
-  const sent = await provider.poll?.({ model, key, ask, endsAtMs, usedIds, onDelta }, jobId, signal)
+  const sent = await provider.poll?.({ model, key, ask, endsAtMs, usedIds: [], onDelta }, jobId, signal)
   if (sent === undefined)
     return createUnsentOutcome('model_bad_request', 'cannot be asked: its protocol knows no jobs')
   if ('againInMs' in sent) return sent

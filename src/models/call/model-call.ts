@@ -1,5 +1,4 @@
 import type { Log } from '../../state/ports/log.ts'
-import { collectCallIds } from '../chat/chat-request.ts'
 import type {
   Candidate,
   FailureSource,
@@ -106,7 +105,6 @@ export const startCall = (
     ...toFailureSource(caller, ask),
     excuses: (subject, id) => subject === 'key' && refusedKeys.get(id)?.length === 1,
   }
-  const usedIds = collectCallIds(ask.messages)
   const attempts: ModelAttempt[] = []
   /** The last failure of each candidate. */
   const tried = new Map<string, FailedRequest>()
@@ -198,7 +196,6 @@ export const startCall = (
           role: selector.role,
           caller,
           source,
-          usedIds,
           endsAtMs: startedAtMs + model.endpoint.timeouts.totalMs,
           onDelta: (delta) => emit(delta, attempt),
           ...(selector.beforeSubmit && { beforeSubmit: selector.beforeSubmit }),

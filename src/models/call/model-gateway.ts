@@ -49,7 +49,6 @@ const createCallTracer =
 
 /** What the gateway is made of. */
 export type ModelGatewayOptions = CallServices & {
-  registry: Pick<Registry, 'view'>
   random?: () => number
   /** What a run has cost so far; absent: costs are not read. */
   readRunCost?: (runId: string) => Promise<number>
@@ -154,17 +153,7 @@ export const createModelGateway = (options: ModelGatewayOptions): ModelGateway =
   return {
     ask,
     for: (caller) => ({
-      ...createModelsPort(
-        {
-          ask,
-          registry,
-          chooser,
-          log,
-          costOf: options.readRunCost,
-          findReachedBudget: options.findReachedBudget,
-        },
-        caller,
-      ),
+      ...createModelsPort({ ...options, ask }, caller),
       ...(createReranker && { rerank: createReranker({ ask, registry, chooser, log }, caller) }),
     }),
     list: (caller) =>

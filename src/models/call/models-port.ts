@@ -19,13 +19,12 @@ type ModelsPortServices = {
   ask: ModelGateway['ask']
   registry: Pick<Registry, 'view'>
   chooser: ModelChooser
-  costOf: ((runId: string) => Promise<number>) | undefined
-  /** Which budget the caller has used up; null: none. */
-  findReachedBudget: ((caller: ModelCaller) => Promise<object | null>) | undefined
+  readRunCost?: (runId: string) => Promise<number>
+  findReachedBudget?: (caller: ModelCaller) => Promise<object | null>
   log: Log
 }
 
-/** A request with empty fields; add the role. */
+/** A request with empty fields, whose answer comes whole; add the role. */
 export const emptyCanonicalRequest: Omit<CanonicalRequest, 'role'> = {
   messages: [],
   tools: [],
@@ -34,7 +33,7 @@ export const emptyCanonicalRequest: Omit<CanonicalRequest, 'role'> = {
   query: null,
   prompt: null,
   parameters: {},
-  stream: true,
+  stream: false,
 }
 
 /** Images as data: addresses, before the text that asks about them. */
@@ -56,6 +55,7 @@ const toCanonicalRequest = ({
   end,
 }: ModelRequest): CanonicalRequest => ({
   ...emptyCanonicalRequest,
+  stream: true,
   role,
   messages: messages.map(toCanonicalMessage),
   parts: parts ?? [],
@@ -83,7 +83,7 @@ const findSmallest = (values: readonly (number | null)[]): number | null => {
 
 /** The models as nodes and tools see them, on behalf of one caller. */
 export const createModelsPort = (
-  { ask, registry, chooser, costOf, findReachedBudget, log }: ModelsPortServices,
+  { ask, registry, chooser, readRunCost, findReachedBudget, log }: ModelsPortServices,
   caller: ModelCaller,
 ): Models => ({
   async call(request, signal) {
@@ -120,7 +120,7 @@ export const createModelsPort = (
       by: response.model,
     }
   },
-  cost: async () => (caller.run_id === null ? 0 : ((await costOf?.(caller.run_id)) ?? 0)),
+  cost: async () => (caller.run_id === null ? 0 : ((await readRunCost?.(caller.run_id)) ?? 0)),
   async isOverBudget() {
     try {
       const reached = (await findReachedBudget?.(caller)) ?? null

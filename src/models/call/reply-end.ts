@@ -25,24 +25,15 @@ export const createOpenCounter = (texts: readonly string[]) => {
   }
 }
 
-/** One reply that is read up to its end. */
-type ReplyEnd = {
-  /** Aborted where the reply is over. */
-  readonly signal: AbortSignal
-  take(delta: ResultDelta): void
-  /** The result up to the end of its reply; `cut` counts the characters behind it. */
-  finish(result: CanonicalResult): CanonicalResult
-  close(): void
-}
-
 /** Reads one reply up to its end, and ends the request behind it: what comes later was not written. */
 export const openReplyEnd = (
   { stop, watch }: NonNullable<CanonicalRequest['end']>,
   clock: Clock,
   onDelta: (delta: ResultDelta) => void,
-): ReplyEnd => {
+) => {
   const countOpen = createOpenCounter(stop)
   const over = new AbortController()
+  const signal: AbortSignal = over.signal
   const closed = new AbortController()
   let isWhole = watch()
   let held = ''
@@ -51,9 +42,10 @@ export const openReplyEnd = (
     if (text !== '' || reasoning !== '') onDelta({ text, reasoning, ...(restart && { restart }) })
   }
   return {
-    signal: over.signal,
-    take({ text, reasoning, restart }) {
-      if (over.signal.aborted) return
+    /** Aborted where the reply is over. */
+    signal,
+    take({ text, reasoning, restart }: ResultDelta): void {
+      if (signal.aborted) return
       if (restart) {
         held = ''
         isWhole = watch()
@@ -72,8 +64,9 @@ export const openReplyEnd = (
         () => {},
       )
     },
-    finish(result) {
-      if (!over.signal.aborted) pass(held, '')
+    /** The result up to the end of its reply; `cut` counts the characters behind it. */
+    finish(result: CanonicalResult): CanonicalResult {
+      if (!signal.aborted) pass(held, '')
       const at = findStop(result.text, stop)
       if (at >= 0)
         return { ...result, text: result.text.slice(0, at), finish: 'stop', cut: result.text.length - at }

@@ -31,20 +31,6 @@ export type WaitOptions = {
   random: () => number
 }
 
-/** How long to wait before the next round. */
-export type RetryWait = {
-  /** Null: no candidate can answer within its time. */
-  ms: number | null
-  /** The wait ends early when any health changes: a probe of another call is in flight, and no request was sent. */
-  untilChange: boolean
-  /** When the first of them may be tried again, however long it takes; null: unknown. */
-  earliestMs: number | null
-  /** When a new call may be answered: no vendor is known to be closed after that. Null: waiting does not help. */
-  outageMs: number | null
-  /** A key has reached a limit, ours or the vendor's. */
-  isLimited: boolean
-}
-
 /** How often the probe of another process is polled. */
 const pollMs = 1000
 
@@ -93,7 +79,7 @@ export const planRetryWait = (
   { tried, refused, passedOver, isOver }: CallRound,
   call: { view: RegistryView; round: number; startedAtMs: number; source: FailureSource },
   { health, clock, retry, random }: WaitOptions,
-): RetryWait => {
+) => {
   const { view, round, startedAtMs, source } = call
   const backoff = computeBackoffMs(retry, round, random)
   const findClosedMs = ({ candidate: { model, key }, error }: FailedRequest): number =>
@@ -123,17 +109,25 @@ export const planRetryWait = (
   const untilChange =
     tried.length === 0 && closed.some((one) => one.state === 'probing' && inTime({ ...one, ms: 0 }))
   return {
+    /** Null: no candidate can answer within its time. */
     ms: untilChange ? Math.min(ms ?? pollMs, pollMs) : ms,
+    /** The wait ends early when any health changes: a probe of another call is in flight, and no request was sent. */
     untilChange,
+    /** When the first of them may be tried again, however long it takes; null: unknown. */
     earliestMs: soonest(timed),
+    /** When a new call may be answered: no vendor is known to be closed after that. Null: waiting does not help. */
     outageMs: soonest([
       ...tried.filter(isOutage).map((one) => ({ ms: findClosedMs(one) })),
       ...limited,
       ...closed.map(({ state, ms: dueMs }) => ({ ms: state === 'probing' ? 0 : dueMs })),
     ]),
+    /** A key has reached a limit, ours or the vendor's. */
     isLimited:
       refused.length > 0 ||
       tried.some(({ error }) => error.code === 'model_rate_limited' && error.retry) ||
       closed.some(({ subject }) => subject === 'key' || subject === 'key_model'),
   }
 }
+
+/** How long to wait before the next round. */
+export type RetryWait = ReturnType<typeof planRetryWait>

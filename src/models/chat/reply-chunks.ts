@@ -125,13 +125,6 @@ const findFreeId = (id: string, taken: ReadonlySet<string>): string => {
   return createCallId()
 }
 
-/** Collects the lists of chunks of a reply's tool calls. `restart`: a whole message replaces what came before. */
-export type ToolCallCollector = {
-  take(chunks: readonly ToolCallChunk[]): void
-  restart(): void
-  all(): ToolCallRequest[]
-}
-
 /** Whether these arguments are whole: what follows them is not part of them. */
 const isWholeObject = (text: string): boolean => text.trimEnd().endsWith('}') && isJsonText(text)
 
@@ -161,7 +154,7 @@ const beginsCall = (current: ToolCallDraft, chunk: ToolCallChunk): boolean => {
  * Joins the chunks of tool calls by index. `usedIds` are the ids of the conversation so far: every id of the reply is
  * made unique among them and within the reply, whatever the server sends.
  */
-export const createToolCallCollector = (usedIds: Iterable<string>, count: LengthLimit): ToolCallCollector => {
+export const createToolCallCollector = (usedIds: Iterable<string>, count: LengthLimit) => {
   let drafts: ToolCallDraft[] = []
   /** The last one of each index. */
   const byKey = new Map<number, ToolCallDraft>()
@@ -182,7 +175,7 @@ export const createToolCallCollector = (usedIds: Iterable<string>, count: Length
   }
 
   return {
-    take: (chunks) => {
+    take: (chunks: readonly ToolCallChunk[]): void => {
       const named = new Set<ToolCallDraft>()
       for (const chunk of chunks) {
         const draft = find(chunk, named)
@@ -197,11 +190,12 @@ export const createToolCallCollector = (usedIds: Iterable<string>, count: Length
         else draft.arguments += text
       }
     },
-    restart: () => {
+    /** A whole message replaces what came before. */
+    restart: (): void => {
       drafts = []
       byKey.clear()
     },
-    all: () => {
+    all: (): ToolCallRequest[] => {
       const taken = new Set(usedIds)
       // a placeholder is not a call
       const made = drafts.filter((draft) => draft.name + draft.arguments !== '').sort((a, b) => a.key - b.key)

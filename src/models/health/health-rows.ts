@@ -71,13 +71,13 @@ export const readEntry = async (
 }
 
 /** Writes a failure. False: another process changed the row since it was read. */
-export const writeEntry = async (
+export const writeEntry = (
   sql: Sql,
   { subject, id }: SubjectRef,
   { state, failures, forAll, dueAtMs, seen }: HealthEntry,
   { error, at, nowMs }: { error: LastError; at: RowVersion; nowMs: number },
-): Promise<boolean> => {
-  return hasRow(
+): Promise<boolean> =>
+  hasRow(
     sql,
     `INSERT INTO model_health AS h (subject, subject_id, state, failures, for_all, seen, until, last_error)
      VALUES ($1, $2, $3, $4, $5, $6::json, clock_timestamp() + $7 * interval '1 ms', $8::json)
@@ -99,7 +99,6 @@ export const writeEntry = async (
       at.version ?? null,
     ],
   )
-}
 
 /**
  * Claims the probes of all these subjects, or none; the claim expires after `forMs`, in case its process dies. False: one

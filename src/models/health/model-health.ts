@@ -5,7 +5,6 @@ import type { Log } from '../../state/ports/log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { FailureSource, HealthLookup, HealthSubject, SubjectRef } from '../ports/call-ports.ts'
 import {
-  type KnownSubject,
   type LastError,
   readEntry,
   readUnhealthy,
@@ -120,18 +119,18 @@ export const createModelHealth = (options: ModelHealthOptions): ModelHealth => {
     entries.set(name, entry)
     if (before !== entry.state) notify()
   }
-  const setKnown = ({ subject, id, entry }: KnownSubject): void => set(toSubjectName(subject, id), entry)
 
   const poll = async (): Promise<void> => {
     if (sql === null) return
     const busy = new Set(writing.keys())
-    const rows = await readUnhealthy(sql, nowMs)
+    const known = await readUnhealthy(sql, nowMs)
+    const rows = known.map(({ subject, id, entry }) => ({ name: toSubjectName(subject, id), entry }))
     // a row written meanwhile is newer than the one read
     const isOld = (name: string): boolean => busy.has(name) || writing.has(name)
-    const unhealthy = new Set(rows.map(({ subject, id }) => toSubjectName(subject, id)))
+    const unhealthy = new Set(rows.map(({ name }) => name))
     for (const name of [...entries.keys()])
       if (!unhealthy.has(name) && !isOld(name) && entries.delete(name)) notify()
-    for (const row of rows) if (!isOld(toSubjectName(row.subject, row.id))) setKnown(row)
+    for (const { name, entry } of rows) if (!isOld(name)) set(name, entry)
   }
   const write = <T>(names: readonly string[], work: (sql: Sql) => Promise<T>): Promise<T | undefined> => {
     if (sql === null) return Promise.resolve(undefined)

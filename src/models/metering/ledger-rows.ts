@@ -60,30 +60,6 @@ export const adminProbeBusinessId = '_admin'
 /** ISO 4217's code for no currency: the model had no prices. */
 export const noCurrency = 'XXX'
 
-/** An argument of `reserve_usage`. Money is text: JSON numbers are exact only up to 2^53. */
-export type ReserveRow = {
-  request_id: string
-  key_id: string | null
-  entry: ReturnType<typeof toEntry>
-  tokens: number
-  cost_micro: string
-  expires_in_ms: number
-  /** The request is already in flight: it counts and is never refused. */
-  forced: boolean
-}
-
-/** An argument of `settle_usage`. Without `status` the request was never sent. */
-export type SettleRow = Partial<MeteredUsage> & {
-  request_id: string
-  key_id: string | null
-  entry?: ReturnType<typeof toEntry>
-  status?: Settlement['status']
-  error_code?: string | null
-  estimated?: boolean
-  cost_micro?: string
-  ms?: number
-}
-
 /** The ledger entry, with the estimate: a lost request is written at its reservation. */
 const toEntry = ({ caller, role, tool, visit_id, model, estimate }: Reservation) => ({
   tenant: caller.business_id,
@@ -103,8 +79,11 @@ const toEntry = ({ caller, role, tool, visit_id, model, estimate }: Reservation)
   completion_tokens: toWholeCount(estimate.completion_tokens),
 })
 
-/** A reservation as a row. */
-export const toReserveRow = (reservation: Reservation, forced: boolean): ReserveRow => {
+/**
+ * A reservation as an argument of `reserve_usage`. Money is text: JSON numbers are exact only up to 2^53. `forced`: the request is
+ * already in flight, so it counts and is never refused.
+ */
+export const toReserveRow = (reservation: Reservation, forced: boolean) => {
   const entry = toEntry(reservation)
   return {
     request_id: reservation.request_id,
@@ -117,8 +96,11 @@ export const toReserveRow = (reservation: Reservation, forced: boolean): Reserve
   }
 }
 
-/** A settlement as a row. */
-export const toSettleRow = (reservation: Reservation, settlement: Settlement): SettleRow => {
+/** See `toReserveRow`. */
+export type ReserveRow = ReturnType<typeof toReserveRow>
+
+/** A settlement as an argument of `settle_usage`. */
+export const toSettleRow = (reservation: Reservation, settlement: Settlement) => {
   const usage = toUsage(settlement)
   return {
     request_id: reservation.request_id,
@@ -134,7 +116,10 @@ export const toSettleRow = (reservation: Reservation, settlement: Settlement): S
 }
 
 /** The row that releases the reservation of a request that was not sent. */
-export const toReleaseRow = ({ request_id, key_id }: ReserveRow): SettleRow => ({ request_id, key_id })
+export const toReleaseRow = ({ request_id, key_id }: ReserveRow) => ({ request_id, key_id })
+
+/** An argument of `settle_usage`. */
+export type SettleRow = ReturnType<typeof toSettleRow | typeof toReleaseRow>
 
 /** The vendor's count, else our estimate of what was sent and received, else zero: the vendor refused the request. */
 const toUsage = ({ usage, estimate }: Settlement): MeteredUsage => {

@@ -7,6 +7,7 @@ import { openSealedText } from '../../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import { isMasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { settingsModelIds } from '../routing/candidate-order.ts'
 import { builtInCategories } from '../schemas/catalog.ts'
 import type { FormatInput } from '../schemas/response-format.ts'
 import {
@@ -17,13 +18,7 @@ import {
   registryLock,
   toSealed,
 } from './registry-rows.ts'
-import {
-  settingsEndpointId,
-  settingsKeyId,
-  settingsModelIds,
-  settingsVendorId,
-  toSettingsColumns,
-} from './settings-entries.ts'
+import { settingsEndpointId, settingsKeyId, settingsVendorId, toSettingsColumns } from './settings-entries.ts'
 import { sealSecret } from './vendor-keys.ts'
 
 type SettingsOptions = { masterKeys: MasterKeys; openai: Config['openai'] }

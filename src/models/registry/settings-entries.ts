@@ -1,5 +1,5 @@
 import type { Config } from '../../infra/config/config.ts'
-import { settingsEmbeddingModelId, settingsModelId } from '../routing/candidate-order.ts'
+import { settingsEmbeddingModelId, settingsModelId, settingsModelIds } from '../routing/candidate-order.ts'
 import type { EndpointRow, KeyRow, ModelRow, RegistryRows, VendorRow } from './registry-rows.ts'
 
 /**
@@ -13,8 +13,6 @@ export const settingsVendorId = 'ven_settings'
 export const settingsKeyId = 'key_settings'
 /** The endpoint at OPENAI_BASE_URL. */
 export const settingsEndpointId = 'end_settings'
-/** The models in OPENAI_MODEL and OPENAI_EMBEDDING_MODEL. */
-export const settingsModelIds: readonly string[] = [settingsModelId, settingsEmbeddingModelId]
 
 /** A model that this process provides when the settings name none. */
 export type BuiltInModel = Pick<ModelRow, 'name' | 'capabilities' | 'context_window' | 'dialect'> & {

@@ -21,11 +21,12 @@ export const canServeCategory = (category: string, requested: string): boolean =
 export const settingsModelId = 'mod_settings'
 /** The id of the embedding model that the settings OPENAI_* make. */
 export const settingsEmbeddingModelId = 'mod_settings_embedding'
+/** Both: the models in OPENAI_MODEL and OPENAI_EMBEDDING_MODEL. */
+export const settingsModelIds: readonly string[] = [settingsModelId, settingsEmbeddingModelId]
+
 /** Whether it is no language model: used only where there is no other, and never with images. */
 export const followsRules = ({ capabilities }: Pick<ModelEntry, 'capabilities'>): boolean =>
   capabilities.includes(rulesOnly)
-
-const settingsModelIdSet = new Set([settingsModelId, settingsEmbeddingModelId])
 
 /** A model of a route; `entry` is null where the route names an unknown model. */
 type Member = { name: string; entry: ModelEntry | null; weight: number }
@@ -83,7 +84,7 @@ export const createCandidateOrders = (
   const defaultsFor = (category: string, images: boolean): readonly ModelEntry[] => {
     const capable = images ? all.filter(supportsImages) : all
     const settings = capable.filter(
-      ({ id, category: own }) => settingsModelIdSet.has(id) && canServeCategory(own, category),
+      ({ id, category: own }) => settingsModelIds.includes(id) && canServeCategory(own, category),
     )
     if (settings.length > 0) return settings
     const others = capable.filter(

@@ -21,15 +21,11 @@ export const vendorInputSchema = z.strictObject({
     .nullish(),
   status: statusSchema.describe('`disabled`: nothing of it is called').default('active'),
 })
-/** The body of PATCH. */
-const vendorChangeSchema = toChangeSchema(vendorInputSchema)
-/** A vendor as admins see it. */
-export const vendorViewSchema = toViewSchema({ ...vendorInputSchema.shape, status: statusSchema })
 /** The bodies and the view of vendors. */
 export const vendorSchemas = {
   input: vendorInputSchema.meta({ examples: [{ name: 'OpenAI', homepage: 'https://openai.com' }] }),
-  change: vendorChangeSchema.meta({ examples: [{ status: 'disabled' }] }),
-  view: vendorViewSchema,
+  change: toChangeSchema(vendorInputSchema).meta({ examples: [{ status: 'disabled' }] }),
+  view: toViewSchema({ ...vendorInputSchema.shape, status: statusSchema }),
 }
 
 const count = z.int().min(1).max(2_000_000_000)
@@ -56,8 +52,6 @@ export const keyInputSchema = z.strictObject({
   limits: keyLimitsSchema.describe('Limits over all processes; null: none').default({}),
   status: statusSchema.describe('`disabled`: it is not used').default('active'),
 })
-/** Limits are merged one by one: null removes one, or all. `rotate` sets a new secret. */
-const keyChangeSchema = toChangeSchema(keyInputSchema.omit({ secret: true }), ['limits'])
 /** The new secret of a key. */
 export const keyRotationSchema = keyInputSchema
   .pick({ secret: true })
@@ -99,7 +93,10 @@ export const keySchemas = {
   input: keyInputSchema.meta({
     examples: [{ label: 'production', secret: 'sk-the-key-of-the-vendor', limits: { rpm: 600 } }],
   }),
-  change: keyChangeSchema.meta({ examples: [{ limits: { rpm: null, monthly_cost: 500 } }] }),
+  /** Limits are merged one by one: null removes one, or all. `rotate` sets a new secret. */
+  change: toChangeSchema(keyInputSchema.omit({ secret: true }), ['limits']).meta({
+    examples: [{ limits: { rpm: null, monthly_cost: 500 } }],
+  }),
   view: keyViewSchema,
 }
 
@@ -172,17 +169,6 @@ const endpointChangeSchema = toChangeSchema(
   }),
   ['headers', 'timeouts'],
 )
-/** An endpoint as admins see it. */
-export const endpointViewSchema = toViewSchema({
-  vendor_id: z.string(),
-  ...endpointInputSchema.shape,
-  categories: z.array(z.string()),
-  headers: z.record(z.string(), z.string()),
-  timeouts: timeoutsSchema,
-  allow_private: z.boolean(),
-  status: statusSchema,
-  health: healthSchema,
-})
 /** The bodies and the view of endpoints. */
 export const endpointSchemas = {
   input: endpointInputSchema.meta({
@@ -196,7 +182,16 @@ export const endpointSchemas = {
     ],
   }),
   change: endpointChangeSchema.meta({ examples: [{ timeouts: { first_byte_ms: null, total_ms: 120_000 } }] }),
-  view: endpointViewSchema,
+  view: toViewSchema({
+    vendor_id: z.string(),
+    ...endpointInputSchema.shape,
+    categories: z.array(z.string()),
+    headers: z.record(z.string(), z.string()),
+    timeouts: timeoutsSchema,
+    allow_private: z.boolean(),
+    status: statusSchema,
+    health: healthSchema,
+  }),
 }
 
 const pricesSchema = z.strictObject({
@@ -250,21 +245,6 @@ export const modelInputSchema = z.strictObject({
     .default('none'),
   status: statusSchema.describe('`disabled`: it is not called').default('active'),
 })
-/** The body of PATCH. */
-const modelChangeSchema = toChangeSchema(modelInputSchema)
-/** A model as admins see it. */
-export const modelViewSchema = toViewSchema({
-  vendor_id: z.string(),
-  ...modelInputSchema.shape,
-  category: z.string(),
-  dialect: z.enum(['tools', 'xml']),
-  refuses_stop: z.boolean(),
-  continuation: z.enum(['none', 'prefill', 'flag']),
-  capabilities: z.array(z.string()),
-  status: statusSchema,
-  /** Of the model on its endpoint. */
-  health: healthSchema,
-})
 /** The bodies and the view of models. */
 export const modelSchemas = {
   input: modelInputSchema.meta({
@@ -278,8 +258,19 @@ export const modelSchemas = {
       },
     ],
   }),
-  change: modelChangeSchema.meta({ examples: [{ max_output: 16_000 }] }),
-  view: modelViewSchema,
+  change: toChangeSchema(modelInputSchema).meta({ examples: [{ max_output: 16_000 }] }),
+  view: toViewSchema({
+    vendor_id: z.string(),
+    ...modelInputSchema.shape,
+    category: z.string(),
+    dialect: z.enum(['tools', 'xml']),
+    refuses_stop: z.boolean(),
+    continuation: z.enum(['none', 'prefill', 'flag']),
+    capabilities: z.array(z.string()),
+    status: statusSchema,
+    /** Of the model on its endpoint. */
+    health: healthSchema,
+  }),
 }
 
 /** The categories that every registry has. */
@@ -301,35 +292,33 @@ const categoryInputSchema = z.strictObject({
   name: aliasSchema.describe('What models and routes name it by'),
   description: createPlainTextSchema(1000).describe('What its models do').default(''),
 })
-/** The body of PATCH. */
-const categoryChangeSchema = toChangeSchema(categoryInputSchema)
-/** A category as admins see it. */
-export const categoryViewSchema = toViewSchema({
-  name: z.string(),
-  description: z.string(),
-  built_in: z.boolean(),
-})
 /** The bodies and the view of categories. */
 export const categorySchemas = {
   input: categoryInputSchema.meta({
     examples: [{ name: 'translation', description: 'Translates texts' }],
   }),
-  change: categoryChangeSchema.meta({ examples: [{ description: 'Translates texts and pages' }] }),
-  view: categoryViewSchema,
+  change: toChangeSchema(categoryInputSchema).meta({
+    examples: [{ description: 'Translates texts and pages' }],
+  }),
+  view: toViewSchema({
+    name: z.string(),
+    description: z.string(),
+    built_in: z.boolean(),
+  }),
 }
 
 /** The checked body of a new vendor. */
 export type VendorInput = z.infer<typeof vendorInputSchema>
 /** The checked changes of a vendor. */
-export type VendorChange = z.infer<typeof vendorChangeSchema>
+export type VendorChange = z.infer<typeof vendorSchemas.change>
 /** A vendor as admins see it. */
-export type VendorView = z.infer<typeof vendorViewSchema>
+export type VendorView = z.infer<typeof vendorSchemas.view>
 /** The limits of a key. */
 export type KeyLimits = z.infer<typeof keyLimitsSchema>
 /** The checked body of a new key. */
 export type KeyInput = z.infer<typeof keyInputSchema>
 /** The checked changes of a key. */
-export type KeyChange = z.infer<typeof keyChangeSchema>
+export type KeyChange = z.infer<typeof keySchemas.change>
 /** A key as admins see it. */
 export type KeyView = z.infer<typeof keyViewSchema>
 /** The key that has a secret, or null. */
@@ -341,18 +330,18 @@ export type EndpointInput = z.infer<typeof endpointInputSchema>
 /** The checked changes of an endpoint. */
 export type EndpointChange = z.infer<typeof endpointChangeSchema>
 /** An endpoint as admins see it. */
-export type EndpointView = z.infer<typeof endpointViewSchema>
+export type EndpointView = z.infer<typeof endpointSchemas.view>
 /** The prices of a model for a million tokens. */
 export type Prices = z.infer<typeof pricesSchema>
 /** The checked body of a new model. */
 export type ModelInput = z.infer<typeof modelInputSchema>
 /** The checked changes of a model. */
-export type ModelChange = z.infer<typeof modelChangeSchema>
+export type ModelChange = z.infer<typeof modelSchemas.change>
 /** A model as admins see it. */
-export type ModelView = z.infer<typeof modelViewSchema>
+export type ModelView = z.infer<typeof modelSchemas.view>
 /** The checked body of a new category. */
 export type CategoryInput = z.infer<typeof categoryInputSchema>
 /** The checked changes of a category. */
-export type CategoryChange = z.infer<typeof categoryChangeSchema>
+export type CategoryChange = z.infer<typeof categorySchemas.change>
 /** A category as admins see it. */
-export type CategoryView = z.infer<typeof categoryViewSchema>
+export type CategoryView = z.infer<typeof categorySchemas.view>

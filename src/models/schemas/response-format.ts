@@ -120,15 +120,6 @@ export const formatInputSchema = z.strictObject({
   samples: z.array(sampleSchema).max(100).describe('Responses that it must read').default([]),
 })
 
-/** The body of PATCH. */
-const formatChangeSchema = toChangeSchema(formatInputSchema)
-/** A response format as admins see it. */
-export const formatViewSchema = toViewSchema({
-  ...formatInputSchema.shape,
-  category: z.string(),
-  samples: z.array(sampleSchema),
-  built_in: z.boolean(),
-})
 /** The bodies and the view of formats. */
 export const formatSchemas = {
   input: formatInputSchema.meta({
@@ -141,8 +132,13 @@ export const formatSchemas = {
       },
     ],
   }),
-  change: formatChangeSchema.meta({ examples: [{ paths: { text: 'output.text' } }] }),
-  view: formatViewSchema,
+  change: toChangeSchema(formatInputSchema).meta({ examples: [{ paths: { text: 'output.text' } }] }),
+  view: toViewSchema({
+    ...formatInputSchema.shape,
+    category: z.string(),
+    samples: z.array(sampleSchema),
+    built_in: z.boolean(),
+  }),
 }
 
 /** The paths of a format. */
@@ -158,6 +154,6 @@ export type FormatSample = z.infer<typeof sampleSchema>
 /** The checked body of a new response format. */
 export type FormatInput = z.infer<typeof formatInputSchema>
 /** The checked changes of a response format. */
-export type FormatChange = z.infer<typeof formatChangeSchema>
+export type FormatChange = z.infer<typeof formatSchemas.change>
 /** A response format as admins see it. */
-export type FormatView = z.infer<typeof formatViewSchema>
+export type FormatView = z.infer<typeof formatSchemas.view>

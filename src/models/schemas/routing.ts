@@ -69,22 +69,18 @@ export const routeInputSchema = routeFields.refine(
   ({ role, category }) => (role == null) !== (category == null),
   { path: ['role'], error: 'give either role or category' },
 )
-/** The body of PATCH. */
-const routeChangeSchema = toChangeSchema(routeFields.pick({ models: true, strategy: true }))
-/** A route as admins see it. */
-export const routeViewSchema = toViewSchema({
-  role: z.string().nullable(),
-  category: z.string().nullable(),
-  models: z.array(weightedModel),
-  strategy: strategySchema,
-})
 /** The bodies and the view of routes. */
 export const routeSchemas = {
   input: routeInputSchema.meta({ examples: [{ role: 'planner', models: [{ model: 'gpt-mini' }] }] }),
-  change: routeChangeSchema.meta({
+  change: toChangeSchema(routeFields.pick({ models: true, strategy: true })).meta({
     examples: [{ models: [{ model: 'gpt-mini', weight: 1 }], strategy: 'weighted' }],
   }),
-  view: routeViewSchema,
+  view: toViewSchema({
+    role: z.string().nullable(),
+    category: z.string().nullable(),
+    models: z.array(weightedModel),
+    strategy: strategySchema,
+  }),
 }
 
 const grantFields = z.strictObject({
@@ -97,19 +93,15 @@ const grantInputSchema = grantFields.refine(
   ({ business_id, user_id }) => business_id != null || user_id != null,
   { path: ['business_id'], error: 'give business_id, user_id or both' },
 )
-/** The body of PATCH. */
-const grantChangeSchema = toChangeSchema(grantFields.omit({ key_id: true }))
-/** A grant as admins see it. */
-export const grantViewSchema = toViewSchema({
-  key_id: z.string(),
-  business_id: z.string().nullable(),
-  user_id: z.string().nullable(),
-})
 /** The bodies and the view of grants. */
 export const grantSchemas = {
   input: grantInputSchema.meta({ examples: [{ key_id: 'key_1', business_id: 'acme' }] }),
-  change: grantChangeSchema.meta({ examples: [{ user_id: 'ann' }] }),
-  view: grantViewSchema,
+  change: toChangeSchema(grantFields.omit({ key_id: true })).meta({ examples: [{ user_id: 'ann' }] }),
+  view: toViewSchema({
+    key_id: z.string(),
+    business_id: z.string().nullable(),
+    user_id: z.string().nullable(),
+  }),
 }
 
 /** How a route chooses among its models. */
@@ -117,12 +109,12 @@ export type RoutingStrategy = z.infer<typeof strategySchema>
 /** The checked body of a new route. */
 export type RouteInput = z.infer<typeof routeInputSchema>
 /** The checked changes of a route. */
-export type RouteChange = z.infer<typeof routeChangeSchema>
+export type RouteChange = z.infer<typeof routeSchemas.change>
 /** A route as admins see it. */
-export type RouteView = z.infer<typeof routeViewSchema>
+export type RouteView = z.infer<typeof routeSchemas.view>
 /** The checked body of a new grant. */
 export type GrantInput = z.infer<typeof grantInputSchema>
 /** The checked changes of a grant. */
-export type GrantChange = z.infer<typeof grantChangeSchema>
+export type GrantChange = z.infer<typeof grantSchemas.change>
 /** A grant as admins see it. */
-export type GrantView = z.infer<typeof grantViewSchema>
+export type GrantView = z.infer<typeof grantSchemas.view>

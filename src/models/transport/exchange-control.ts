@@ -7,40 +7,15 @@ export type RequestTimeouts = { firstByteMs: number; idleMs: number; totalMs: nu
 /** setTimeout fires at once above this. */
 const maxTimerMs = 2 ** 31 - 1
 
-/** What stops a provider request, and why it stopped. */
-export type ExchangeControl = {
-  /** Aborted by the caller, by a timeout or by the first error. */
-  readonly signal: AbortSignal
-  /** Rejects when the signal is aborted, so that a `fetch` that ignores its signal cannot block the call. */
-  readonly stopped: Promise<never>
-  error(): ProviderError | undefined
-  /** Whether it ended because its answer is over, while the server went on. */
-  wasCut(): boolean
-  /** Reports received bytes. The first ones restart the timeout; what keeps a connection alive does not. */
-  bytesReceived(): void
-  /** Reports bytes of the answer's content, which restart the idle timeout unless they come too slowly. */
-  contentReceived(length: number): void
-  /** Reports the server's `[DONE]`. */
-  end(): void
-  ended(): boolean
-  /** Stores the first error, stops the request, and returns an error to throw. */
-  fail(error: ProviderError): Error
-  /** Frees timer, listener and connection. Safe to call twice. */
-  close(): void
-}
-
 type Options = { clock: Clock; clocks: RequestTimeouts; endsAtMs: number; over?: AbortSignal | undefined }
 
 /** The abort reason of every finished request: a shared one, because a stack costs more than the rest of closing. */
 const requestOverError = new Error('the model request is over')
 
 /** Starts the three timeouts of a request. `endsAtMs` is monotonic and belongs to the whole call. */
-export const openExchangeControl = (
-  { clock, clocks, endsAtMs, over }: Options,
-  caller: AbortSignal,
-): ExchangeControl => {
+export const openExchangeControl = ({ clock, clocks, endsAtMs, over }: Options, caller: AbortSignal) => {
   const controller = new AbortController()
-  const { signal } = controller
+  const signal: AbortSignal = controller.signal
   const startedAtMs = clock.monotonicMs()
   let dueAtMs = startedAtMs + clocks.firstByteMs
   let hasBytes = false
@@ -89,30 +64,41 @@ export const openExchangeControl = (
   watch().catch(() => {}) // a sleep rejects when the request is over
 
   return {
+    /** Aborted by the caller, by a timeout or by the first error. */
     signal,
+    /** Rejects when the signal is aborted, so that a `fetch` that ignores its signal cannot block the call. */
     stopped,
     error: () => firstError,
+    /** Whether it ended because its answer is over, while the server went on. */
     wasCut: () => cut,
-    bytesReceived: () => {
+    /** Reports received bytes. The first ones restart the timeout; what keeps a connection alive does not. */
+    bytesReceived: (): void => {
       if (!hasBytes) dueAtMs = Math.max(dueAtMs, clock.monotonicMs() + clocks.idleMs)
       hasBytes = true
     },
-    contentReceived: (length) => {
+    /** Reports bytes of the answer's content, which restart the idle timeout unless they come too slowly. */
+    contentReceived: (length: number): void => {
       const now = clock.monotonicMs()
       const idleAtMs = now + clocks.idleMs
       const paidUntilMs = dueAtMs + (length / leastRate) * 1000
       dueAtMs = lastContentAtMs === undefined ? idleAtMs : Math.min(idleAtMs, paidUntilMs)
       lastContentAtMs = now
     },
-    end: () => {
+    /** Reports the server's `[DONE]`. */
+    end: (): void => {
       ended = true
     },
     ended: () => ended,
+    /** Stores the first error, stops the request, and returns an error to throw. */
     fail,
-    close: () => {
+    /** Frees timer, listener and connection. Safe to call twice. */
+    close: (): void => {
       caller.removeEventListener('abort', onCallerAbort)
       over?.removeEventListener('abort', onOver)
       controller.abort(requestOverError)
     },
   }
 }
+
+/** What stops a provider request, and why it stopped. */
+export type ExchangeControl = ReturnType<typeof openExchangeControl>

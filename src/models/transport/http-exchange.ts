@@ -9,7 +9,6 @@ import {
   createConnectionError,
   createStatusError,
   maxErrorLength,
-  type ProviderError,
 } from './provider-errors.ts'
 import {
   createResponseSplitter,
@@ -56,14 +55,6 @@ export type HttpExchangeRequest = {
   beforeSend?: (() => void) | undefined
   /** Gets the chunks in order; returns whether one had content. An error that it throws ends the exchange. */
   take(chunk: ParsedChunk): boolean
-}
-
-/** How an exchange ended: its error, what `take` threw, whether the vendor sent the closing event, and whether `over` ended it. */
-export type HttpExchangeResult = {
-  error: ProviderError | undefined
-  thrown: unknown
-  ended: boolean
-  cut: boolean
 }
 
 /** An exchange under way. Its functions throw what `exchange.fail` returns. */
@@ -220,12 +211,15 @@ const receiveBytes = async (body: EgressBody, mimeType: string, open: OpenExchan
   open.takeValue({ kind: 'whole', text, value })
 }
 
-/** Runs one HTTP exchange with three timeouts. Rejects only when the caller aborts, with the signal's reason. */
+/**
+ * Runs one HTTP exchange with three timeouts. Resolves with how it ended: its error, what `take` threw, whether the vendor sent the
+ * closing event, and whether `over` ended it. Rejects only when the caller aborts, with the signal's reason.
+ */
 export const runHttpExchange = async (
   transport: Transport,
   exchangeRequest: HttpExchangeRequest,
   signal: AbortSignal,
-): Promise<HttpExchangeResult> => {
+) => {
   const { endpoint, endsAtMs, over } = exchangeRequest
   const exchange = openExchangeControl(
     { clock: transport.clock, clocks: endpoint.timeouts, endsAtMs, over },

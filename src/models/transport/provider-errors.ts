@@ -175,15 +175,13 @@ const timeoutCodes = new Set([
 
 /** The error of a connection that failed or broke. */
 export const createConnectionError = (error: unknown, stage: 'headers' | 'body'): ProviderError => {
-  if (isMasonError(error, 'egress_refused')) {
-    const remedy = error.remedy === undefined ? {} : { remedy: error.remedy }
+  if (isMasonError(error, 'egress_refused'))
     return {
       code: 'model_unavailable',
       what: `may not be reached: ${error.message}`,
       retry: false,
-      ...remedy,
+      ...(error.remedy !== undefined && { remedy: error.remedy }),
     }
-  }
   const { code, message } = findRootCause(error)
   const timeout = code !== undefined && timeoutCodes.has(code)
   return {

@@ -47,7 +47,6 @@ const orderOf = async (candidateKey: KeyEntry | null): Promise<string[]> => {
       ask: { ...emptyCanonicalRequest, role: 'planner' },
       role: 'planner',
       caller: someone,
-      usedIds: [],
       endsAtMs: clock.monotonicMs() + 60_000,
       onDelta: () => {},
     },

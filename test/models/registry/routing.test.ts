@@ -1,9 +1,9 @@
 // backends: either
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { categoryViewSchema } from '../../../src/models/schemas/catalog.ts'
-import { formatViewSchema } from '../../../src/models/schemas/response-format.ts'
-import { grantViewSchema, routeViewSchema } from '../../../src/models/schemas/routing.ts'
+import { categorySchemas } from '../../../src/models/schemas/catalog.ts'
+import { formatSchemas } from '../../../src/models/schemas/response-format.ts'
+import { grantSchemas, routeSchemas } from '../../../src/models/schemas/routing.ts'
 import { unique } from '../../support/backend.ts'
 import type { Reply } from '../../support/http.ts'
 import { type RegistryServer, startRegistryServer } from '../../support/registry-server.ts'
@@ -46,7 +46,7 @@ describe('categories', () => {
   test('that are built in cannot be changed', async () => {
     const { body } = await call('GET', '/categories')
     const text = body.data.find(({ name }: { name: string }) => name === 'text')
-    expect(categoryViewSchema.parse(text)).toMatchObject({ name: 'text', built_in: true })
+    expect(categorySchemas.view.parse(text)).toMatchObject({ name: 'text', built_in: true })
     for (const reply of [
       await call('PATCH', `/categories/${text.id}`, { description: 'x' }),
       await call('DELETE', `/categories/${text.id}`),
@@ -113,7 +113,7 @@ describe('response formats', () => {
   test('are added, shown, tried out, changed and deleted', async () => {
     const input = odd({ request: { body: { ask: '{{prompt}}', of: '\ud800', nothing: null } } })
     const made = await call('POST', '/response-formats', input)
-    expect(formatViewSchema.parse(made.body)).toMatchObject({
+    expect(formatSchemas.view.parse(made.body)).toMatchObject({
       name: input.name,
       category: 'text',
       paths: input.paths,
@@ -198,7 +198,7 @@ describe('routes', () => {
       role,
       models: [{ model: alias, weight: 3 }, { model: other }],
     })
-    expect(routeViewSchema.parse(made.body)).toMatchObject({
+    expect(routeSchemas.view.parse(made.body)).toMatchObject({
       role,
       category: null,
       models: [{ model: alias, weight: 3 }, { model: other }],
@@ -258,7 +258,7 @@ describe('grants', () => {
   test('are added, shown, changed and deleted', async () => {
     const business = unique('globex')
     const made = await call('POST', '/grants', { key_id: key, business_id: business })
-    expect(grantViewSchema.parse(made.body)).toMatchObject({
+    expect(grantSchemas.view.parse(made.body)).toMatchObject({
       key_id: key,
       business_id: business,
       user_id: null,

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openSealedText, sealText } from '../../../src/infra/secrets/envelope.ts'
 import { createMasterKeys } from '../../../src/infra/secrets/master-keys.ts'
 import {
-  endpointViewSchema,
+  endpointSchemas,
   keyViewSchema,
-  modelViewSchema,
-  vendorViewSchema,
+  modelSchemas,
+  vendorSchemas,
 } from '../../../src/models/schemas/catalog.ts'
 import { unique } from '../../support/backend.ts'
 import type { Reply } from '../../support/http.ts'
@@ -62,7 +62,7 @@ describe('a vendor', () => {
     const made = await call('POST', '/vendors', { name })
     expect(made.status).toBe(201)
     expect(made.headers.get('location')).toBe(`/admin/v1/vendors/${made.body.id}`)
-    expect(vendorViewSchema.parse(made.body)).toMatchObject({ name, homepage: null, status: 'active' })
+    expect(vendorSchemas.view.parse(made.body)).toMatchObject({ name, homepage: null, status: 'active' })
     expect(made.body.id).toMatch(/^ven_[0-9a-f]{24}$/)
     const path = `/vendors/${made.body.id}`
     expect((await call('GET', path)).body).toEqual(made.body)
@@ -339,7 +339,7 @@ describe('an endpoint', () => {
       headers: { 'x-api-key': '{{key}}', 'anthropic-version': '2023-06-01', 'X-Team': canary },
       timeouts: { first_byte_ms: 500, idle_ms: 700 },
     })
-    expect(endpointViewSchema.parse(made.body)).toMatchObject({
+    expect(endpointSchemas.view.parse(made.body)).toMatchObject({
       vendor_id: vendor,
       name: 'main',
       base_url: 'https://api.acme.example/v1',
@@ -481,7 +481,7 @@ describe('a model', () => {
       capabilities: ['tools'],
       context_window: 128_000,
     })
-    expect(modelViewSchema.parse(made.body)).toMatchObject({
+    expect(modelSchemas.view.parse(made.body)).toMatchObject({
       vendor_id: vendor,
       name,
       upstream_name: 'upstream',
@@ -529,7 +529,7 @@ describe('a model', () => {
     await fail('key_model', `${key} ${id}`, true)
     const ofModel = () => call('GET', `/vendors/${vendor}/models/${id}`)
     const ofKey = async () => keyViewSchema.parse((await call('GET', `/vendors/${vendor}/keys/${key}`)).body)
-    const shown = modelViewSchema.parse((await ofModel()).body)
+    const shown = modelSchemas.view.parse((await ofModel()).body)
     expect(shown.health).toMatchObject({ state: 'cooling', closed_for: 'some', last_error })
     expect((await ofKey()).health).toMatchObject({
       state: 'healthy',

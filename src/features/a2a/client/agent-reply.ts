@@ -36,8 +36,6 @@ const toData = ({ content }: Part): AgentReply['data'][number] | null => {
   return value !== null && typeof value === 'object' && !Array.isArray(value) ? value : { value }
 }
 
-const notNull = <Value>(value: Value | null): value is Value => value !== null
-
 /** What an agent answered: a message, which ends the exchange, or a task. */
 export const toAgentReply = (agent: string, answer: Message | Task): AgentReply => {
   const task = 'status' in answer ? answer : null
@@ -48,8 +46,8 @@ export const toAgentReply = (agent: string, answer: Message | Task): AgentReply 
     task_id: task ? task.id || null : (answer as Message).taskId || null,
     context_id: answer.contextId || null,
     state: task ? states[task.status?.state ?? TaskState.TASK_STATE_UNSPECIFIED] : 'completed',
-    texts: [...message, ...artifacts].map(toText).filter(notNull),
-    data: [...artifacts, ...message].map(toData).filter(notNull),
+    texts: [...message, ...artifacts].map(toText).filter((text) => text !== null),
+    data: [...artifacts, ...message].map(toData).filter((data) => data !== null),
     push_id: null,
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readBusinessSecrets } from '../../../accounts/business-secrets.ts'
 import type { Egress } from '../../../infra/egress/egress-port.ts'
+import { parseJsonOrText } from '../../../infra/lib/json-text.ts'
 import type { MasterKeys } from '../../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../../infra/secrets/scrubber.ts'
 import { MasonError } from '../../../state/errors.ts'
@@ -12,7 +13,6 @@ import {
   type RemoteAgent,
 } from '../../../state/ports/agents.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
-import type { Json } from '../../../state/runtime-state.ts'
 import type { SealForExecutor } from '../../core.ref.ts'
 import { keepWithView, type Viewed } from '../../keep-with-view.ts'
 import type { AgentTarget } from './agent-client.ts'
@@ -89,7 +89,7 @@ export const createHeaderSealer =
 /** The id that a message has whenever it is sent. */
 const toMessageId = (key: string): string => `mason-${key.slice(0, 40)}`
 
-const toReply = (value: Json): AgentReply => {
+const toReply = (value: unknown): AgentReply => {
   const parsed = replySchema.safeParse(value)
   if (parsed.success) return parsed.data
   return {
@@ -100,14 +100,6 @@ const toReply = (value: Json): AgentReply => {
     data: [],
     push_id: null,
     texts: ['An operator confirmed that the agent got the message. Its answer is not known.'],
-  }
-}
-
-const parse = (text: string): Json => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
   }
 }
 
@@ -167,6 +159,6 @@ export const createRunAgents = (options: AgentOptions, sql: Sql, businessId: str
           : { outcome: { status: reply.state, reply } }
       },
     }),
-    read: (answer) => toReply(typeof answer === 'string' ? parse(answer) : answer),
+    read: (answer) => toReply(typeof answer === 'string' ? parseJsonOrText(answer) : answer),
   }
 }

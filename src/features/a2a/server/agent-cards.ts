@@ -95,14 +95,12 @@ export const createAgentCards = (database: Database) => ({
     return row && toView(row)
   },
   /** What is served of a card: null: the business has none. `signatures` by version, empty until the executor has signed. */
-  async read(businessId: string): Promise<ServedCard | null> {
-    const row = await queryOne<ServedCard>(
+  read: (businessId: string): Promise<ServedCard | null> =>
+    queryOne(
       database,
       `SELECT card, payload, COALESCE(signatures, '{}') AS signatures, updated_at FROM agent_cards WHERE tenant = $1`,
       [businessId],
-    )
-    return row
-  },
+    ),
   /** Stores what is to be signed, by version; the executor signs it anew. */
   async sign(businessId: string, payload: Record<string, string>): Promise<void> {
     await database.query(

@@ -1,4 +1,3 @@
-import { toLegacyHTTPError } from '@a2a-js/sdk/compat/v0_3/server'
 import { isJsonObject } from '../../../infra/lib/json-text.ts'
 
 /**
@@ -108,5 +107,3 @@ export const toLegacyJson = (json: unknown, isFinal = false): unknown => {
   if (json.taskId !== undefined && json.url !== undefined) return fromConfig(json)
   return json.status === undefined ? json : fromTask(json)
 }
-
-export const toLegacyRestError = (error: unknown): unknown => toLegacyHTTPError(error)

@@ -7,6 +7,7 @@ import {
   TaskPushNotificationConfig,
   taskStateFromJSON,
 } from '@a2a-js/sdk'
+import { toLegacyHTTPError } from '@a2a-js/sdk/compat/v0_3/server'
 import {
   ContentTypeNotSupportedError,
   restStatusFor,
@@ -17,7 +18,7 @@ import { ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
 import { malformed, reportError } from './errors.ts'
 import { type AgentCall, createRequestHandler, type RequestHandler } from './handler.ts'
 import { omitNullMembers } from './messages.ts'
-import { fromLegacyRequest, toLegacyJson, toLegacyRestError } from './rest-v03.ts'
+import { fromLegacyRequest, toLegacyJson } from './rest-v03.ts'
 import { type AgentResponse, nameActivated, openStream, readVersion } from './rpc.ts'
 import { checkSend } from './send-checks.ts'
 
@@ -144,7 +145,7 @@ const operations: readonly [method: string, path: RegExp, Operation][] = [
 
 const isLegacyPath = (path: string): boolean => path.startsWith('v1/')
 const toErrorBody = (path: string, error: unknown): unknown =>
-  isLegacyPath(path) ? toLegacyRestError(error) : toRestErrorBody(error, toStatus(error))
+  isLegacyPath(path) ? toLegacyHTTPError(error) : toRestErrorBody(error, toStatus(error))
 
 /** A request of the HTTP binding, in the version that its path and headers name. */
 export const handleRest = async (call: AgentCall, request: RestRequest): Promise<AgentResponse> => {

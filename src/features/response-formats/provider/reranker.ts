@@ -30,13 +30,7 @@ export const createReranker =
       const input = documents.map((document) => cutText(document, maxChars))
       const request = { ...emptyCanonicalRequest, role: category, query: cutText(query, maxChars), input }
       const selector = { role: category, category, oneShot: true }
-      const { result, usage } = await ask(
-        selector,
-        { ...request, stream: false },
-        caller,
-        () => {},
-        late.signal,
-      )
+      const { result, usage } = await ask(selector, request, caller, () => {}, late.signal)
       const order = completeOrder(
         result.ranking.toSorted((a, b) => b.score - a.score),
         documents.length,

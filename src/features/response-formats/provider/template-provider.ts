@@ -7,7 +7,6 @@ import {
   type Provider,
   type ProviderOutcome,
   type ProviderRequest,
-  type ResponseReader,
   toServerModelKey,
 } from '../../../models/ports/model-ports.ts'
 import { exchangeAnswer } from '../../../models/providers/answer-exchange.ts'
@@ -25,7 +24,7 @@ import { type CompiledTemplate, compileTemplate } from '../templates/request-tem
 import { toTemplateData } from '../templates/template-data.ts'
 import { TemplateError } from '../templates/template-rendering.ts'
 import { createFormatDraft } from './format-draft.ts'
-import { compilePoll, type JobPoll, pollJob, pollJobOnce } from './job-polling.ts'
+import { compilePoll, pollJob, pollJobOnce } from './job-polling.ts'
 
 /** The text of an image in a body: the base64 of a data: address, any other address JSON-escaped. */
 const toBodyText = (address: string): string => {
@@ -69,13 +68,6 @@ const renderRequest = (
 export type HttpProviderOptions = Parameters<ResponseFormats['openProvider']>[0] &
   Pick<ResponseFormats, 'compile'>
 
-type Compiled = {
-  format: FormatView
-  reader: ResponseReader
-  template: CompiledTemplate
-  poll: JobPoll | null
-}
-
 const defaultMaxBytes = 32 * 1024 * 1024
 const defaultMaxEvent = 8 * 1024 * 1024
 /** How many models are cached as refusing schemas. */
@@ -88,7 +80,7 @@ const toRefusedOutcome = (what: string): ProviderOutcome =>
     'fix the response format or its request template in the registry',
   )
 
-const compileTemplateFormat = (format: FormatView, { compile }: HttpProviderOptions): Compiled => {
+const compileTemplateFormat = (format: FormatView, { compile }: HttpProviderOptions) => {
   if (format.request == null)
     throw new TemplateError('/request', 'the response format has no request template')
   return {
@@ -98,6 +90,7 @@ const compileTemplateFormat = (format: FormatView, { compile }: HttpProviderOpti
     poll: format.poll == null ? null : compilePoll(format.poll),
   }
 }
+type Compiled = ReturnType<typeof compileTemplateFormat>
 
 /** The `http` protocol: any vendor, with a request template and a response format. */
 export const openHttpProvider = (options: HttpProviderOptions): Required<Provider> => {

@@ -1,5 +1,7 @@
+import type { z } from 'zod'
 import { isJsonObject } from '../../../infra/lib/json-text.ts'
 import { type RequestTemplate, requestTemplateSchema } from '../../../models/schemas/response-format.ts'
+import type { ProviderHttpRequest } from '../../../models/transport/http-exchange.ts'
 import { type FieldError, toPointer } from '../../../state/resource-schema.ts'
 import type { Json } from '../../../state/runtime-state.ts'
 import { encodeMultipart } from './multipart.ts'
@@ -19,14 +21,8 @@ import { compileTemplateText, type TemplateText, TemplateTextError } from './tem
  * which never has the key: `{{key}}` is a part of its own, allowed in headers only.
  */
 
-/** An HTTP request without its host. */
-export type RenderedRequest = {
-  method: 'POST' | 'PUT' | 'GET'
-  /** Begins with a slash unless it is empty; may end with a query. */
-  path: string
-  headers: Record<string, string>
-  body: string | Uint8Array | null
-}
+/** An HTTP request without its host. The path begins with a slash unless it is empty, and may end with a query. */
+export type RenderedRequest = Omit<ProviderHttpRequest, 'url' | 'maxRedirects'> & { path: string }
 /** A template that can be rendered for any request. */
 export type CompiledTemplate = {
   /** Top-level fields that the template uses. */
@@ -39,21 +35,12 @@ export type CompiledTemplate = {
   render(data: Readonly<Record<string, unknown>>, key: string): RenderedRequest
 }
 
-type Wrapper = {
-  method: RenderedRequest['method']
-  path: string
-  stream_path?: string | undefined
-  headers: Record<string, string>
-  encoding?: 'json' | 'multipart' | undefined
-  receives?: 'json' | 'bytes' | undefined
-  body: Json
-}
-
 const maxDepth = 64
 const maxCharacters = 256 * 1024
 /** To compile so many blocks the process for 0.2 s. */
 const maxExpressions = 1000
 const [wrapperSchema] = requestTemplateSchema.options
+type Wrapper = z.output<typeof wrapperSchema>
 /** Headers of the connection itself, which data must not set. */
 const reservedHeaders =
   /^(host|content-length|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|proxy-.*)$/i
@@ -64,7 +51,7 @@ const parseWrapper = (template: RequestTemplate, errors: FieldError[]): Wrapper 
   if (!isJsonObject(json) || !Object.hasOwn(json, 'body'))
     return { method: 'POST', path: '', headers: {}, body: json }
   const parsed = wrapperSchema.safeParse(json)
-  if (parsed.success) return parsed.data as Wrapper
+  if (parsed.success) return parsed.data
   for (const issue of parsed.error.issues) {
     const pointer = toPointer(issue.path)
     if (issue.code !== 'unrecognized_keys') errors.push({ pointer, detail: issue.message })
@@ -78,13 +65,7 @@ const parseWrapper = (template: RequestTemplate, errors: FieldError[]): Wrapper 
   return null
 }
 
-type Compiler = {
-  errors: FieldError[]
-  uses: Set<string>
-  text(text: string, pointer: string, allowsKey?: boolean): TemplateText
-}
-
-const createCompiler = (fields: ReadonlySet<string>): Compiler => {
+const createCompiler = () => {
   const errors: FieldError[] = []
   const uses = new Set<string>()
   const none: TemplateText = { parts: [], uses: new Set() }
@@ -97,7 +78,7 @@ const createCompiler = (fields: ReadonlySet<string>): Compiler => {
       return none
     }
     try {
-      const compiled = compileTemplateText(source, { fields, allowsKey })
+      const compiled = compileTemplateText(source, { fields: templateFields, allowsKey })
       for (const name of compiled.uses) uses.add(name)
       return compiled
     } catch (error) {
@@ -108,6 +89,7 @@ const createCompiler = (fields: ReadonlySet<string>): Compiler => {
   }
   return { errors, uses, text }
 }
+type Compiler = ReturnType<typeof createCompiler>
 
 const compileTree = (value: Json, pointer: string, compiler: Compiler, depth = 0): TemplateTree => {
   if (depth > maxDepth) {
@@ -172,7 +154,7 @@ const hasKey = ({ parts }: TemplateText): boolean => parts.some(({ kind }) => ki
 const compileParts = (
   template: RequestTemplate,
 ): { compiled: CompiledTemplate; errors: FieldError[] } | { compiled: null; errors: FieldError[] } => {
-  const compiler = createCompiler(templateFields)
+  const compiler = createCompiler()
   const { errors } = compiler
   const wrapper = parseWrapper(template, errors)
   if (wrapper === null) return { compiled: null, errors }

@@ -37,7 +37,7 @@ export const createMemoryEmbedder = ({ sql, ask, view }: EmbedderServices) => {
   ) => {
     const { result } = await ask(
       { role: 'embedding', model },
-      { ...emptyCanonicalRequest, role: 'embedding', input, stream: false },
+      { ...emptyCanonicalRequest, role: 'embedding', input },
       caller,
       () => {},
       signal,
