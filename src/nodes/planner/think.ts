@@ -1,5 +1,5 @@
 import { NodeFailureError } from '../../graph/node-failure.ts'
-import { numberAttempts } from '../../graph/text-streaming.ts'
+import { numberAttempts, streamAnew } from '../../graph/text-streaming.ts'
 import { isMasonError, MasonError } from '../../state/errors.ts'
 import type { ModelMessage } from '../../state/ports/model-messages.ts'
 import type { DialectName, ModelReply, Models } from '../../state/ports/models.ts'
@@ -65,7 +65,8 @@ export const requestDecision = async (
     const { dialect, prompt, asked } = await ask.open(name)
     const messages = [...prompt.messages]
     for (;;) {
-      const write = streamFor(dialect, onText())
+      const stream = onText()
+      const write = dialect.openStream ? streamAnew(dialect.openStream, stream) : stream
       const request = { ...asked, dialect: name, hasOthers, prompt, messages, onText: write }
       const reply = await callModel(ask, request, usage, signal)
       usage = addUsage(usage, reply.usage)
@@ -106,21 +107,6 @@ const isModelFailure = (error: unknown): error is MasonError =>
 
 const readUsage = ({ detail }: MasonError): Usage =>
   (detail as { usage?: Usage } | undefined)?.usage ?? noUsage
-
-/** Streams what of the text is for the user; each attempt begins again. */
-const streamFor = (
-  { openStream }: Dialect,
-  onText: (text: string, attempt: number) => void,
-): ((text: string, attempt: number) => void) => {
-  if (!openStream) return onText
-  let current = 0
-  let push = (_: string): void => {}
-  return (chunk, attempt) => {
-    if (attempt !== current) push = openStream((text) => onText(text, attempt))
-    current = attempt
-    push(chunk)
-  }
-}
 
 const isIdle = (read: Interpretation): boolean => read.calls.length === 0 && !read.output
 /** Whether the reply chooses a scenario: then the model is asked again, in that scenario. */
