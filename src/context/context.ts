@@ -173,6 +173,17 @@ export const withoutProposed = (state: ContextState): ContextState => {
   }
 }
 
+/** The request's own choice, then the model's; the structure alone decides whether there are fields to fill. */
+export const chooseOutputTool = (
+  { output }: Pick<AdmittedRequest, 'output'>,
+  hasStructure: boolean,
+  named?: string | null,
+): string => {
+  const usual = hasStructure ? 'structured_answer' : 'answer'
+  if (output?.tool) return output.tool
+  return !named || named === 'structured_answer' || named === 'answer' ? usual : named
+}
+
 /** Whether the planner's draft is the answer as it stands: nothing asks for another wording of it. */
 export const isDraftFinal = (
   { output_style }: Pick<RuntimeState, 'output_style'>,
