@@ -34,9 +34,8 @@ export const contextFields = [
   'action_history',
   'chat_history',
 ] as const satisfies readonly StateField[]
-type ContextFields = (typeof contextFields)[number]
 /** The fields of the state that prompts are built from. */
-export type ContextState = Pick<RuntimeState, ContextFields>
+export type ContextState = Pick<RuntimeState, (typeof contextFields)[number]>
 
 /** The user's request, within its share of a budget in tokens. */
 export const renderPrompt = (state: Pick<RuntimeState, 'prompts'>, budget: number): PromptText =>

@@ -14,8 +14,7 @@ const argumentsSchema = z.record(z.string(), z.json())
 
 /** The arguments in a text that is a JSON object, none in an empty one; null for any other. */
 export const parseArguments = (text: string): Arguments | null => {
-  const parsed = argumentsSchema.safeParse(text.trim() === '' ? {} : tryParseJson(text))
-  return parsed.success ? parsed.data : null
+  return argumentsSchema.safeParse(text.trim() === '' ? {} : tryParseJson(text)).data ?? null
 }
 
 /** What is wrong with arguments, and why an integer in them is text. */
