@@ -10,7 +10,10 @@ export const memoryMutants: readonly Mutant[] = [
   {
     name: 'turns of another user',
     file: 'src/features/user-memory/store/user-scope.ts',
-    edits: [{ from: 'work, { ...options, user: user_id })', to: 'work, { ...options, user: everyUser })' }],
+    edits: [
+      { from: 'work, { user: user_id })', to: 'work, { user: everyUser })' },
+      { from: 'work, { user: user_id, pipelined', to: 'work, { user: everyUser, pipelined' },
+    ],
     why: 'a statement without its condition recalls what others said',
     caughtBy: attacks(
       'of what one user said, nothing is recalled under the role of the API by another user, another business or without a user',

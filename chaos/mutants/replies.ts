@@ -71,8 +71,8 @@ export const replyMutants: readonly Mutant[] = [
     file: 'src/graph/call-body.ts',
     edits: [
       {
-        from: 'parseLimitedJson(text))\n',
-        to: 'parseLimitedJson(/[}\\]]\\s*$/.test(text) ? text : `${text}"}`))\n',
+        from: 'tryParseJson(text))',
+        to: 'tryParseJson(/[}\\]]\\s*$/.test(text) ? text : `${text}"}`))',
       },
     ],
     why: 'half of an argument is acted on',

@@ -34,9 +34,8 @@ export const contextFields = [
   'action_history',
   'chat_history',
 ] as const satisfies readonly StateField[]
-type ContextFields = (typeof contextFields)[number]
 /** The fields of the state that prompts are built from. */
-export type ContextState = Pick<RuntimeState, ContextFields>
+export type ContextState = Pick<RuntimeState, (typeof contextFields)[number]>
 
 /** The user's request, within its share of a budget in tokens. */
 export const renderPrompt = (state: Pick<RuntimeState, 'prompts'>, budget: number): PromptText =>
@@ -171,6 +170,17 @@ export const withoutProposed = (state: ContextState): ContextState => {
     ...(proposed.includes('output_style') && { output_style: '' }),
     ...(proposed.includes('output_structure') && { output_structure: [] }),
   }
+}
+
+/** The request's own choice, then the model's; the structure alone decides whether there are fields to fill. */
+export const chooseOutputTool = (
+  { output }: Pick<AdmittedRequest, 'output'>,
+  hasStructure: boolean,
+  named?: string | null,
+): string => {
+  const usual = hasStructure ? 'structured_answer' : 'answer'
+  if (output?.tool) return output.tool
+  return !named || named === 'structured_answer' || named === 'answer' ? usual : named
 }
 
 /** Whether the planner's draft is the answer as it stands: nothing asks for another wording of it. */

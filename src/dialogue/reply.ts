@@ -1,4 +1,4 @@
-import type { DialogueCut, DialogueEvent, ReadCall, WrittenBlock } from './events.ts'
+import type { DialogueCut, ReadCall, WrittenBlock } from './events.ts'
 import { createDialogueParser } from './parser.ts'
 
 /** A block of calls, whole. */
@@ -31,11 +31,6 @@ export type DialogueReply = {
  */
 export const readReply = (text: string): DialogueReply => {
   const parser = createDialogueParser()
-  return foldEvents(text, [...parser.push(text), ...parser.end()])
-}
-
-/** The reply that these events are all of. */
-const foldEvents = (text: string, events: readonly DialogueEvent[]): DialogueReply => {
   const texts = { said: '', think: '', answer: '' }
   const blocks: ReadBlock[] = []
   let answers = 0
@@ -43,7 +38,7 @@ const foldEvents = (text: string, events: readonly DialogueEvent[]): DialogueRep
   let error: string | null = null
   let cut: DialogueCut | null = null
   let written = text
-  for (const event of events) {
+  for (const event of [...parser.push(text), ...parser.end()]) {
     if (event.kind === 'text') texts[event.part] += event.text
     else if (event.kind === 'open' && event.part === 'answer') {
       texts.answer = ''

@@ -39,9 +39,9 @@ export const renderPutBack = ({ plan, calls, stoppedBy }: PlanRound, large?: Lar
     return text === null ? [] : [{ kind: 'result', index, text }]
   })
   const { dialect, notes } = plan.result
-  const isTold = dialect === 'xml' && Array.isArray(notes) && notes.length > 0
-  const text = isTold ? notes.map((note) => `Note: ${String(note)}`).join('\n') : ''
-  return isTold ? [...results, { kind: 'result', index: calls.length, text }] : results
+  if (dialect !== 'xml' || !Array.isArray(notes) || notes.length === 0) return results
+  const text = notes.map((note) => `Note: ${String(note)}`).join('\n')
+  return [...results, { kind: 'result', index: calls.length, text }]
 }
 
 const renderResult = (answer: ReadonlyAction, large: LargeTexts | undefined): string => {

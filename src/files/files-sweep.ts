@@ -4,15 +4,13 @@ import { isFreeBlobSql } from './blobs/blobs.ts'
 /** Rows that one pass reads at most. */
 const batchSize = 500
 
-/** Where the next pass continues; null: at the oldest. */
-type SweepPosition = { at: string; tenant: string; sha256: string } | null
-
 /**
  * Deletes what files leave and no session holds, older than `days`: extracted contents, uploaded files that no run names, and
  * blobs (of deleted sessions, of requests that were never admitted). A bounded batch at each pass.
  */
 export const createFilesSweep = (database: Database, days: number): (() => Promise<void>) => {
-  let position: SweepPosition = null
+  /** After which the next pass continues; null: at the oldest. */
+  let position: BlobRow | null = null
   return async () => {
     for (const statement of [preparedStatement, filesStatement]) await database.query(statement, [days])
     position = await dropBlobs(database, days, position)
@@ -43,7 +41,7 @@ const blobsStatement = `
     AND ($2::timestamptz IS NULL OR (b.created_at, b.tenant, b.sha256) > ($2::timestamptz, $3::text, $4::text))
   ORDER BY b.created_at, b.tenant, b.sha256 LIMIT ${batchSize}`
 
-const dropBlobs = async (database: Database, days: number, from: SweepPosition): Promise<SweepPosition> => {
+const dropBlobs = async (database: Database, days: number, from: BlobRow | null): Promise<BlobRow | null> => {
   const { rows } = await database.query<BlobRow>(blobsStatement, [
     days,
     from?.at ?? null,
@@ -52,8 +50,7 @@ const dropBlobs = async (database: Database, days: number, from: SweepPosition):
   ])
   const free = rows.filter(({ held }) => !held).map(({ tenant, sha256 }) => ({ tenant, sha256 }))
   if (free.length > 0) await dropUnheldBlobs(database, days, JSON.stringify(free))
-  const last = rows.length < batchSize ? null : rows.at(-1)
-  return last ? { at: last.at, tenant: last.tenant, sha256: last.sha256 } : null
+  return rows.length < batchSize ? null : (rows.at(-1) ?? null)
 }
 
 const listedBlobsSql = 'SELECT tenant, sha256 FROM json_to_recordset($1::json) AS f(tenant text, sha256 text)'

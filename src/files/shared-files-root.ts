@@ -1,18 +1,15 @@
 import { isSharedRoot } from '../infra/config/storage.ts'
-import { queryOne } from '../infra/database/database.ts'
+import { readCount } from '../infra/database/database.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Sql } from '../state/ports/sql.ts'
 
 /** The number of businesses that could name each other's files below one root. `default` counts once it has a session. */
-export const countBusinessesSharingRoot = async (sql: Sql): Promise<number> => {
-  const row = await queryOne<{ businesses: number }>(
+export const countBusinessesSharingRoot = (sql: Sql): Promise<number> =>
+  readCount(
     sql,
-    `SELECT count(*)::int AS businesses FROM mason.businesses b
+    `SELECT count(*)::int AS count FROM mason.businesses b
      WHERE tenant <> 'default' OR EXISTS (SELECT FROM mason.sessions s WHERE s.tenant = b.tenant)`,
-    [],
   )
-  return row?.businesses ?? 0
-}
 
 /** The remedy for a root that businesses share. */
 export const sharedRootRemedy =

@@ -47,13 +47,10 @@ export const openTemporaryRoot = () => {
 }
 
 /** A folder below `parent` that is removed on disposal. `newPath`: a path in it that nothing else uses. */
-export const openWorkFolder = async (
-  parent: string,
-): Promise<AsyncDisposable & { path: string; newPath(): string }> => {
+export const openWorkFolder = async (parent: string): Promise<AsyncDisposable & { newPath(): string }> => {
   const path = await mkdtemp(join(parent, 'work-'))
   let count = 0
   return {
-    path,
     newPath: () => join(path, `f${count++}`),
     [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
   }

@@ -27,11 +27,16 @@ type FileRow = Omit<UploadedFile, 'id' | 'created_at' | 'bytes' | 'length'> & {
 
 const columns = 'file_id, name, type, sha256, received, length, expected_sha256, created_at'
 
-const toUploadedFile = ({ file_id, received, length, created_at, ...row }: FileRow): UploadedFile => ({
+const toUploadedFile = ({
+  file_id,
+  received,
+  length,
+  expected_sha256: _,
+  created_at,
+  ...row
+}: FileRow): UploadedFile => ({
   id: file_id,
-  name: row.name,
-  type: row.type,
-  sha256: row.sha256,
+  ...row,
   bytes: Number(received),
   length: length === null ? null : Number(length),
   created_at: created_at.toISOString(),
@@ -52,19 +57,18 @@ export const createUploads = (
       pipelined: true,
     })
 
+  const findRow = (sql: Sql, id: string): Promise<FileRow | null> =>
+    queryOne(sql, `SELECT ${columns} FROM files WHERE tenant = $1 AND file_id = $2`, [businessId, id])
+
   const readRow = (id: string): Promise<FileRow | null> =>
-    query(`SELECT ${columns} FROM files WHERE tenant = $1 AND file_id = $2`, [id])
+    database.asBusiness(businessId, (sql) => findRow(sql, id), { pipelined: true })
 
   const need = async (id: string): Promise<FileRow> => (await readRow(id)) ?? throwNoSuchFile(id)
 
   /** Also on the way to an error; parts and all. */
   const remove = (id: string): Promise<boolean> =>
     database.asBusiness(businessId, async (sql) => {
-      const file = await queryOne<{ sha256: string | null }>(
-        sql,
-        'SELECT sha256 FROM files WHERE tenant = $1 AND file_id = $2',
-        [businessId, id],
-      )
+      const file = await findRow(sql, id)
       if (!file) return false
       const drop = () => sql.query('DELETE FROM files WHERE tenant = $1 AND file_id = $2', [businessId, id])
       if (file.sha256 === null) await drop()
@@ -143,11 +147,7 @@ export const createUploads = (
         [...key, hash, bytes],
       )
       if (!done) {
-        const other = await queryOne<FileRow>(
-          sql,
-          `SELECT ${columns} FROM files WHERE tenant = $1 AND file_id = $2`,
-          key,
-        )
+        const other = await findRow(sql, row.file_id)
         return { file: toUploadedFile(other ?? throwNoSuchFile(row.file_id)), isKnown: true }
       }
       const blob = await queryOne<{ file_id: string | null }>(

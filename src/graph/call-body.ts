@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { PlannedCall } from '../state/calls.ts'
 import type { Json } from '../state/runtime-state.ts'
-import { parseLimitedJson } from '../state/text/json-size.ts'
+import { tryParseJson } from '../state/text/json-size.ts'
 import type { AnyTool } from './definitions.ts'
 import { refersToResults } from './references.ts'
 
@@ -14,12 +14,7 @@ const argumentsSchema = z.record(z.string(), z.json())
 
 /** The arguments in a text that is a JSON object, none in an empty one; null for any other. */
 export const parseArguments = (text: string): Arguments | null => {
-  try {
-    const parsed = argumentsSchema.safeParse(text.trim() === '' ? {} : parseLimitedJson(text))
-    return parsed.success ? parsed.data : null
-  } catch {
-    return null
-  }
+  return argumentsSchema.safeParse(text.trim() === '' ? {} : tryParseJson(text)).data ?? null
 }
 
 /** What is wrong with arguments, and why an integer in them is text. */

@@ -10,7 +10,7 @@ import type { PromptPart } from '../state/prompt-part.ts'
 import type { PromptText } from '../state/provenance.ts'
 import type { Usage } from '../state/runtime-state.ts'
 import { findJson } from '../state/text/json-in-text.ts'
-import { noUsage } from '../state/token-usage.ts'
+import { readSpentUsage } from '../state/token-usage.ts'
 
 type JsonRequest<Schema extends z.ZodType> = {
   role: Exclude<ModelRole, 'planner'>
@@ -80,8 +80,7 @@ export const requestJson = async <Schema extends z.ZodType>(
     const isUnserved = ruledRoles.has(role) && readOutage(role, error) !== null
     if (!isUnserved && !isMasonError(error, 'model_bad_reply')) throw error
     log.warn({ role, error: String(error) }, isUnserved ? 'no model is available: rules decide' : unread)
-    const { usage } = ((error as { detail?: unknown }).detail ?? {}) as { usage?: Usage }
-    return { value: null, usage: usage ?? noUsage, text: '', model: null }
+    return { value: null, usage: readSpentUsage(error), text: '', model: null }
   }
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { PlannedCall } from '../state/calls.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Json } from '../state/runtime-state.ts'
-import { parseLimitedJson } from '../state/text/json-size.ts'
+import { tryParseJson } from '../state/text/json-size.ts'
 import {
   findUnfitReference,
   listPythonReferences,
@@ -135,10 +135,4 @@ export const resolveArguments = (
 
 const jsonSchema = z.json()
 
-const parseJson = (text: string): Json | undefined => {
-  try {
-    return jsonSchema.safeParse(parseLimitedJson(text)).data
-  } catch {
-    return undefined
-  }
-}
+const parseJson = (text: string): Json | undefined => jsonSchema.safeParse(tryParseJson(text)).data

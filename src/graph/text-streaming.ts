@@ -1,36 +1,46 @@
 /** Takes text while it is written; `attempt` counts from 1, and a new one voids what came before. */
 export type OnText = (text: string, attempt: number) => void
 
+/** Streams each attempt through a writer of its own, which `open` begins. */
+export const streamAnew = (
+  open: (onText: (text: string) => void) => (chunk: string) => void,
+  onText: OnText,
+): OnText => {
+  let current = 0
+  let write = (_chunk: string): void => {}
+  return (chunk, attempt) => {
+    if (attempt !== current) write = open((text) => onText(text, attempt))
+    current = attempt
+    write(chunk)
+  }
+}
+
 /**
  * Streams the text of one field of JSON while it is written: `{"answer": "Hel` gives `Hel`. Other text gives nothing; a new
  * attempt starts again. Own code because partial-json reads the whole text for each chunk: docs/decisions/0037.
  */
 export const streamField = (field: string, onText: OnText): OnText => {
   const opening = new RegExp(`"${field}"\\s*:\\s*"`)
-  let current = 0
-  let raw = ''
-  let isOpen = false
-  let isClosed = false
-  return (chunk, attempt) => {
-    if (attempt !== current) {
-      current = attempt
-      raw = ''
-      isOpen = false
-      isClosed = false
+  const open = (pass: (text: string) => void): ((chunk: string) => void) => {
+    let raw = ''
+    let isOpen = false
+    let isClosed = false
+    return (chunk) => {
+      if (isClosed) return
+      raw += chunk
+      if (!isOpen) {
+        const found = opening.exec(raw)
+        if (!found) return
+        isOpen = true
+        raw = raw.slice(found.index + found[0].length)
+      }
+      const { text, used, closed } = readText(raw)
+      raw = raw.slice(used)
+      isClosed = closed
+      if (text !== '') pass(text)
     }
-    if (isClosed) return
-    raw += chunk
-    if (!isOpen) {
-      const found = opening.exec(raw)
-      if (!found) return
-      isOpen = true
-      raw = raw.slice(found.index + found[0].length)
-    }
-    const { text, used, closed } = readText(raw)
-    raw = raw.slice(used)
-    isClosed = closed
-    if (text !== '') onText(text, attempt)
   }
+  return streamAnew(open, onText)
 }
 
 const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' }

@@ -91,15 +91,11 @@ const findRequested = (
     field
   ]
 
-const findSessionStyle = (state: Pick<RuntimeState, 'action_history'>): string => {
-  const style = findRequested(state, 'output_style')
-  return typeof style === 'string' ? style : ''
-}
+const findSessionStyle = (state: Pick<RuntimeState, 'action_history'>): string =>
+  z.string().catch('').parse(findRequested(state, 'output_style'))
 
-const findSessionStructure = (state: Pick<RuntimeState, 'action_history'>) => {
-  const structure = structureSchema.safeParse(findRequested(state, 'structure'))
-  return structure.success ? structure.data : []
-}
+const findSessionStructure = (state: Pick<RuntimeState, 'action_history'>) =>
+  structureSchema.catch([]).parse(findRequested(state, 'structure'))
 
 const structureSchema = z.array(outputFieldSchema.omit({ content: true }))
 

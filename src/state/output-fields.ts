@@ -21,8 +21,7 @@ export const listOutputErrors = (
   const written = actions.findLast(({ context }) => context?.usage_type === 'output')
   if (!written)
     return structure.map(({ id }) => ({ id, error: `was not written: ${describeLimit(outcome.reason)}` }))
-  const errors = errorsSchema.safeParse(written.result.errors)
-  return errors.success ? errors.data : []
+  return errorsSchema.safeParse(written.result.errors).data ?? []
 }
 
 /** `error` completes "the content of piece 'x' …" and says what to write instead. */

@@ -19,5 +19,9 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   total_tokens: a.total_tokens + b.total_tokens,
 })
 
+/** What was spent before an error, where its detail says it. */
+export const readSpentUsage = (error: unknown): Usage =>
+  (error as { detail?: { usage?: Usage } | undefined }).detail?.usage ?? noUsage
+
 /** The sum of usages. */
 export const sumUsage = (all: readonly Usage[]): Usage => all.reduce(addUsage, noUsage)

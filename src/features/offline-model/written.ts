@@ -1,7 +1,7 @@
 import { readReply } from '../../dialogue/reply.ts'
 import { type DialoguePart, writeDialogue } from '../../dialogue/write.ts'
 import type { ModelMessage } from '../../state/ports/model-messages.ts'
-import { parseExactJson } from '../../state/text/exact-json.ts'
+import { tryParseJson } from '../../state/text/json-size.ts'
 import type { OfflineReply, OfflineRequest } from './request.ts'
 
 /** The same decisions, written in the language of the dialogue. */
@@ -46,11 +46,8 @@ const toNativeMessages = (messages: readonly ModelMessage<string>[]): ModelMessa
 
 /** JSON as it was before it was written into a call. */
 const toPlainJson = (body: string): string => {
-  try {
-    return JSON.stringify(parseExactJson(body))
-  } catch {
-    return body
-  }
+  const json = tryParseJson(body)
+  return json === undefined ? body : JSON.stringify(json)
 }
 
 /** A request whose model is to write its calls, as one for native calls. */

@@ -20,9 +20,9 @@ import {
   joinTexts,
   ownText,
 } from '../../state/provenance.ts'
-import type { RuntimeState } from '../../state/runtime-state.ts'
+import type { RuntimeState, Usage } from '../../state/runtime-state.ts'
 import { estimateTokens, fitTokens } from '../../state/text/tokens.ts'
-import { noUsage } from '../../state/token-usage.ts'
+import { noUsage, readSpentUsage } from '../../state/token-usage.ts'
 
 const instructions = ownText`You sum up what an agent and its user have said and found so far, for the agent's next steps.
 Keep what may still be needed: what the user wants and said of themselves, decisions, names, figures with their units, what failed and why, and what is open.
@@ -65,8 +65,6 @@ export default defineNode({
   },
 })
 
-type SummaryReply = Awaited<ReturnType<typeof requestJson<typeof reply>>>
-
 /** What the model makes of it; null where there is none but rules, or it cannot be reached, read or waited for. */
 const requestSummary = async (
   state: Pick<RuntimeState, 'prompts'>,
@@ -74,7 +72,7 @@ const requestSummary = async (
   models: Models,
   signal: AbortSignal,
   log: Log,
-): Promise<{ summary: string | null; usage: SummaryReply['usage'] }> => {
+): Promise<{ summary: string | null; usage: Usage }> => {
   const none = { summary: null, usage: noUsage }
   if (models.describe().capabilities.includes(rulesOnly)) return none
   const budget = computePromptBudget('compaction', models.window?.('compaction'))
@@ -91,8 +89,7 @@ const requestSummary = async (
   } catch (error) {
     if (signal.aborted || isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
     log.warn({ role: 'compaction', error: String(error) }, 'rules sum up, no model did')
-    const { usage } = ((error as { detail?: unknown }).detail ?? {}) as { usage?: SummaryReply['usage'] }
-    return { summary: null, usage: usage ?? noUsage }
+    return { summary: null, usage: readSpentUsage(error) }
   }
 }
 

@@ -1,6 +1,6 @@
 import { computePromptBudget } from '../../context/budget.ts'
 import { isCompactionDue } from '../../context/compaction.ts'
-import { contextFields, isDraftFinal, readBeginning } from '../../context/context.ts'
+import { chooseOutputTool, contextFields, isDraftFinal, readBeginning } from '../../context/context.ts'
 import { compactionNodeName } from '../../context/latest-compaction.ts'
 import { readRequestedForm } from '../../context/requested-form.ts'
 import { readLargeTexts } from '../../context/result-text.ts'
@@ -138,7 +138,7 @@ export default defineNode({
       )
     }
     const { output_structure = state.output_structure } = proposals
-    const output = outputTool({ output_structure }, request, interpretation.output?.tool)
+    const output = chooseOutputTool(request, output_structure.length > 0, interpretation.output?.tool)
     return checkpoint(
       {
         ...common,
@@ -180,24 +180,13 @@ const listOutputs = memoizeByObject((tools: readonly AnyTool[]) =>
   tools.filter(({ kinds }) => kinds.includes('output')),
 )
 
-/** The request's own choice, then the model's; the structure alone decides whether there are fields to fill. */
-const outputTool = (
-  { output_structure }: Pick<RuntimeState, 'output_structure'>,
-  request: AdmittedRequest,
-  named: string | null | undefined,
-): string => {
-  const usual = output_structure.length > 0 ? 'structured_answer' : 'answer'
-  if (request.output?.tool) return request.output.tool
-  return !named || named === 'structured_answer' || named === 'answer' ? usual : named
-}
-
 /** The output tool that words the final text; null where the draft is passed on as it stands. */
 const findWriter = (
   state: Pick<RuntimeState, 'output_structure' | 'output_style'>,
   request: AdmittedRequest,
   scenario: Scenario | null,
 ): string | null => {
-  const tool = outputTool(state, request, undefined)
+  const tool = chooseOutputTool(request, state.output_structure.length > 0)
   return tool === 'answer' && isDraftFinal(state, request, scenario) ? null : tool
 }
 

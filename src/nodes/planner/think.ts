@@ -1,11 +1,11 @@
 import { NodeFailureError } from '../../graph/node-failure.ts'
-import { numberAttempts } from '../../graph/text-streaming.ts'
+import { numberAttempts, streamAnew } from '../../graph/text-streaming.ts'
 import { isMasonError, MasonError } from '../../state/errors.ts'
 import type { ModelMessage } from '../../state/ports/model-messages.ts'
 import type { DialectName, ModelReply, Models } from '../../state/ports/models.ts'
 import type { Usage } from '../../state/runtime-state.ts'
 import { cutText } from '../../state/text/cut-text.ts'
-import { addUsage, noUsage } from '../../state/token-usage.ts'
+import { addUsage, noUsage, readSpentUsage } from '../../state/token-usage.ts'
 import type { Dialect, DialectRequest } from './dialects/dialect.ts'
 import { type Interpretation, maxError } from './dialects/interpret.ts'
 import type { ReplyExchange } from './dialects/written-plans.ts'
@@ -65,7 +65,8 @@ export const requestDecision = async (
     const { dialect, prompt, asked } = await ask.open(name)
     const messages = [...prompt.messages]
     for (;;) {
-      const write = streamFor(dialect, onText())
+      const stream = onText()
+      const write = dialect.openStream ? streamAnew(dialect.openStream, stream) : stream
       const request = { ...asked, dialect: name, hasOthers, prompt, messages, onText: write }
       const reply = await callModel(ask, request, usage, signal)
       usage = addUsage(usage, reply.usage)
@@ -91,7 +92,7 @@ export const requestDecision = async (
     return await decide(first, true)
   } catch (error) {
     if (!isModelFailure(error)) throw error
-    usage = readUsage(error)
+    usage = readSpentUsage(error)
     exchange = exchange.map((one) => ({ ...one, dialect: first }))
     return decide(second, false)
   }
@@ -103,24 +104,6 @@ const isModelFailure = (error: unknown): error is MasonError =>
   (error.code === 'no_model_available' || error.code.startsWith('model_')) &&
   error.code !== 'model_content_filtered' &&
   (error.code !== 'model_bad_request' || (error.detail as { status?: number } | undefined)?.status === 404)
-
-const readUsage = ({ detail }: MasonError): Usage =>
-  (detail as { usage?: Usage } | undefined)?.usage ?? noUsage
-
-/** Streams what of the text is for the user; each attempt begins again. */
-const streamFor = (
-  { openStream }: Dialect,
-  onText: (text: string, attempt: number) => void,
-): ((text: string, attempt: number) => void) => {
-  if (!openStream) return onText
-  let current = 0
-  let push = (_: string): void => {}
-  return (chunk, attempt) => {
-    if (attempt !== current) push = openStream((text) => onText(text, attempt))
-    current = attempt
-    push(chunk)
-  }
-}
 
 const isIdle = (read: Interpretation): boolean => read.calls.length === 0 && !read.output
 /** Whether the reply chooses a scenario: then the model is asked again, in that scenario. */
@@ -170,11 +153,10 @@ const callModel = async (
     )
   } catch (error) {
     if (!(error instanceof MasonError)) throw error
-    const detail = error.detail as { usage?: Usage } | undefined
     throw new MasonError(error.code, error.message, {
       ...(error.remedy && { remedy: error.remedy }),
       cause: error,
-      detail: { ...detail, usage: addUsage(spent, detail?.usage ?? noUsage) },
+      detail: { ...(error.detail as object | undefined), usage: addUsage(spent, readSpentUsage(error)) },
     })
   }
 }

@@ -35,7 +35,6 @@ const reflectionFields = [
   'action_history',
   'chat_history',
 ] as const satisfies readonly StateField[]
-type ReflectionField = (typeof reflectionFields)[number]
 
 const instructions = ownText`You judge the results of an agent's last calls against the request. The conversation and the line for each earlier result say what is known already.
 Reason first. Say whether the request can be answered now; if not, name the one gap that matters most and how to close it.
@@ -125,7 +124,7 @@ const talkShare = 0.2
 const earlierShare = 0.1
 
 const partsOf = (
-  state: Pick<RuntimeState, ReflectionField>,
+  state: Pick<RuntimeState, (typeof reflectionFields)[number]>,
   calls: readonly AnsweredCall[],
   earlier: readonly AnsweredCall[],
   budget: number,

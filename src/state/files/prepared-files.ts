@@ -122,7 +122,8 @@ export const isTableFromFile = ({ file, from }: PreparedTable, origin: NamedFile
 export const listTables = ({ preprocessed_files }: FilesState): PreparedTable[] =>
   Object.values(preprocessed_files.tables).flatMap((value) => tableSchema.safeParse(value).data ?? [])
 
-const readOwn = (record: Readonly<Record<string, unknown>>, name: string): unknown =>
+/** The entry of a name that may be one of `Object.prototype`. */
+export const readOwn = <Entry>(record: Readonly<Record<string, Entry>>, name: string): Entry | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined
 
 /** Whether what a file holds is known already; another one of its name may have been there before. */

@@ -1,4 +1,4 @@
-import { parseLimitedJson } from './json-size.ts'
+import { tryParseJson } from './json-size.ts'
 
 /** How many characters are read for each character of the text, in all: braces that are never closed cost no more. */
 const maxReads = 20
@@ -16,14 +16,6 @@ const findObjectEnd = (text: string, from: number): number => {
   return -1
 }
 
-const parseOrUndefined = (text: string): unknown => {
-  try {
-    return parseLimitedJson(text)
-  } catch {
-    return undefined
-  }
-}
-
 /**
  * The JSON in a model's reply: the text itself, else the last of the balanced objects in it that fits. `accept` gives null for
  * one that does not fit. Words around it may have braces.
@@ -32,7 +24,7 @@ const parseOrUndefined = (text: string): unknown => {
  * findJson('Using {a}: {"total": 36}', (value) => schema.safeParse(value).data ?? null)
  */
 export const findJson = <Value>(text: string, accept: (value: unknown) => Value | null): Value | null => {
-  const whole = parseOrUndefined(text)
+  const whole = tryParseJson(text)
   // some models write JSON as the text of a JSON string
   if (typeof whole === 'string') return findJson(whole, accept)
   const fitting = whole === undefined ? null : accept(whole)
@@ -43,7 +35,7 @@ export const findJson = <Value>(text: string, accept: (value: unknown) => Value 
   for (let match = opening.exec(text); match !== null && reads > 0; match = opening.exec(text)) {
     const end = findObjectEnd(text, match.index)
     reads -= (end < 0 ? text.length : end) - match.index
-    const value = end < 0 ? undefined : parseOrUndefined(text.slice(match.index, end))
+    const value = end < 0 ? undefined : tryParseJson(text.slice(match.index, end))
     const fitted = value === undefined ? null : accept(value)
     if (fitted === null) continue
     found = fitted

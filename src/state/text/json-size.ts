@@ -68,3 +68,12 @@ export const parseLimitedJson = (text: string): unknown => {
     throw new SyntaxError(`more than ${maxJsonValues} values, or more than ${maxJsonDepth} deep`)
   return parseExactJson(text)
 }
+
+/** The value of JSON within these bounds; undefined for any other text. */
+export const tryParseJson = (text: string): unknown => {
+  try {
+    return parseLimitedJson(text)
+  } catch {
+    return undefined
+  }
+}

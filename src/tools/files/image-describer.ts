@@ -35,32 +35,28 @@ export const createImageDescriber = (
   const asked = new Map<string, Promise<ImageOutcome>>()
 
   const ask = async (bytes: Uint8Array, mime_type: string, hash: string): Promise<ImageOutcome> => {
-    try {
-      const data = Buffer.from(bytes).toString('base64')
-      const { value, text, model, usage } = await requestJson(
-        models,
-        {
-          role: 'vision',
-          instructions,
-          parts: [part(noText, ownText`Describe this image.`, 'agent')],
-          images: [{ type: 'image', mime_type, data }],
-          schema: replySchema,
-        },
-        late,
-        log,
-      )
-      const found = value ?? parseProse(text)
-      if (found === null) return { note: 'the model gave no answer that can be read', usage }
-      const shows = {
-        description: cutText(found.description.trim(), maxChars.description),
-        text: cutText(found.text.trim(), maxChars.text),
-        by: model ?? '',
-      }
-      await files.descriptions.keep(hash, shows)
-      return { shows, usage }
-    } catch (error) {
-      return noteOf(error)
+    const data = Buffer.from(bytes).toString('base64')
+    const { value, text, model, usage } = await requestJson(
+      models,
+      {
+        role: 'vision',
+        instructions,
+        parts: [part(noText, ownText`Describe this image.`, 'agent')],
+        images: [{ type: 'image', mime_type, data }],
+        schema: replySchema,
+      },
+      late,
+      log,
+    )
+    const found = value ?? parseProse(text)
+    if (found === null) return { note: 'the model gave no answer that can be read', usage }
+    const shows = {
+      description: cutText(found.description.trim(), maxChars.description),
+      text: cutText(found.text.trim(), maxChars.text),
+      by: model ?? '',
     }
+    await files.descriptions.keep(hash, shows)
+    return { shows, usage }
   }
 
   const noteOf = (error: unknown): ImageOutcome => {
@@ -88,6 +84,7 @@ export const createImageDescriber = (
       const asking = files.descriptions
         .find(hash)
         .then((shows) => (shows ? { shows, usage: noUsage } : ask(bytes, mimeType, hash)))
+        .catch(noteOf)
       asked.set(hash, asking)
       return await asking
     } catch (error) {

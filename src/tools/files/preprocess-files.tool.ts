@@ -5,6 +5,7 @@ import {
   isFilePrepared,
   listTables,
   type OtherFile,
+  readOwn,
 } from '../../state/files/prepared-files.ts'
 import type { PreparedFiles } from '../../state/ports/files.ts'
 import type { OriginFile, RuntimeState } from '../../state/runtime-state.ts'
@@ -79,17 +80,14 @@ export const withEarlierTries = (state: View, prepared: PreparedFiles): Prepared
   const other_files = { ...prepared.other_files }
   for (const file of state.origin_files) {
     const tries = countTries(state, file)
-    const now = readEntry(other_files, file.name)
-    const read = readEntry(prepared.documents, file.name) ?? readEntry(prepared.tables, file.name)
+    const now = readOwn(other_files, file.name)
+    const read = readOwn(prepared.documents, file.name) ?? readOwn(prepared.tables, file.name)
     if (tries > 0 && read)
       other_files[file.name] = { from: read.from, format: read.format, readable: true, facts: {}, notes: [] }
     else if (now?.tries !== undefined) other_files[file.name] = withNote(now, tries + now.tries)
   }
   return { ...prepared, other_files }
 }
-
-const readEntry = <Entry>(entries: Readonly<Record<string, Entry>>, name: string): Entry | undefined =>
-  Object.hasOwn(entries, name) ? entries[name] : undefined
 
 const withNote = (entry: OtherFile, tries: number): OtherFile => {
   const note =

@@ -6,12 +6,18 @@ import { readFileLines } from './file-lines.ts'
 
 const maxLines = 2000
 const maxBytes = 100 * 1024
-const maxLineLength = 20_000
+const maxLineChars = 20_000
 
 const showLine = ({ number, text, chars }: TextLine): string =>
-  chars <= maxLineLength ? `${number}: ${text}` : `${number}: ${text} [cut: the line has ${chars} characters]`
+  chars <= maxLineChars ? `${number}: ${text}` : `${number}: ${text} [cut: the line has ${chars} characters]`
 
-const describe = (title: string, first: number, last: number, page: LinePage, pattern?: string): string => {
+const describe = (
+  title: string,
+  first: number,
+  last: number,
+  page: LinePage,
+  pattern: string | null,
+): string => {
   const parts = [`File ${title}, lines ${first}-${page.last} of ${page.total}:`, ...page.shown.map(showLine)]
   if (page.shown.length === 0) parts.push(`No lines match pattern '${pattern}'.`)
   if (page.last < Math.min(last, page.total))
@@ -37,19 +43,13 @@ export default defineTool({
   writes: [],
   needs: ['files'],
   async run(state, context, signal) {
-    const { file_path, start_line: first = 1, pattern, ...range } = readCallInput(context)
+    const { file_path, start_line: first = 1, pattern = null, ...range } = readCallInput(context)
     const { end_line: last = Number.MAX_SAFE_INTEGER } = range
     const fail = (problem: string) => context.checkpoint(errorDraft(`Could not read ${file_path}`, problem))
     if (last < first)
       return fail(`Error: end_line ${last} is before start_line ${first}. Leave end_line out, or raise it.`)
-    const query = { first, last, pattern: pattern ?? null, maxLines, maxBytes, mode: 'page' as const }
-    const opened = await readFileLines(
-      state,
-      context.files,
-      file_path,
-      { ...query, maxLineChars: maxLineLength },
-      signal,
-    )
+    const query = { first, last, pattern, maxLines, maxBytes, maxLineChars, mode: 'page' as const }
+    const opened = await readFileLines(state, context.files, file_path, query, signal)
     if (!opened.ok) return fail(opened.error)
     const { name, page } = opened
     if (page.total === 0)

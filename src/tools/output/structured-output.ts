@@ -4,7 +4,7 @@ import { part, titles } from '../../context/sections.ts'
 import type { ToolContext } from '../../graph/definitions.ts'
 import { requestJson } from '../../graph/json-request.ts'
 import { numberAttempts } from '../../graph/text-streaming.ts'
-import { checkFieldValue, fieldJsonSchema } from '../../state/output-fields.ts'
+import { checkFieldValue, fieldJsonSchema, type OutputError } from '../../state/output-fields.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
 import { createDataFence, type DataFence, dataRule, derivedLabel, ownText } from '../../state/provenance.ts'
 import type { OutputField, RuntimeState } from '../../state/runtime-state.ts'
@@ -18,7 +18,6 @@ ${dataRule}`
 /** Calls for one structured answer: the first for all pieces, the others for those that failed. */
 const maxCalls = 3
 
-type FieldError = { id: string; error: string }
 /** The context of an output tool that fills the structure. */
 export type OutputContext = ToolContext<'output_structure', Record<string, never>>
 
@@ -35,7 +34,7 @@ export const answerInFields = async (
   const parts = outputParts(state, findDraft(state), computeOutputBudget(models, request.models?.output))
   const onText = numberAttempts(stream)
   let usage = noUsage
-  let errors: FieldError[] = pieces.map(({ id }) => ({ id, error: 'not written yet' }))
+  let errors: OutputError[] = pieces.map(({ id }) => ({ id, error: 'not written yet' }))
   for (let call = 1; call <= maxCalls && errors.length > 0; call++) {
     const open = pieces.filter(({ id }) => errors.some((error) => error.id === id))
     const written = await requestJson(
@@ -69,7 +68,7 @@ export const answerInFields = async (
 }
 
 /** Puts what checks into the pieces; gives what does not. */
-const fillFields = (open: OutputField[], written: Record<string, unknown>): FieldError[] =>
+const fillFields = (open: OutputField[], written: Record<string, unknown>): OutputError[] =>
   open.flatMap((piece) => {
     const value = written[piece.id]
     const checked =
@@ -79,7 +78,7 @@ const fillFields = (open: OutputField[], written: Record<string, unknown>): Fiel
     return []
   })
 
-const correctionOf = (errors: FieldError[], fence: DataFence): PromptPart => {
+const correctionOf = (errors: OutputError[], fence: DataFence): PromptPart => {
   const lines = errors.map(({ id, error }) => `- ${id}: ${error}`)
   return part(titles.correction, fence(lines.join('\n'), derivedLabel), 'agent')
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { buildBackground } from '../../context/background.ts'
-import { contextFields } from '../../context/context.ts'
+import { chooseOutputTool, contextFields } from '../../context/context.ts'
 import { readOpening } from '../../context/turn-start.ts'
 import { defineTool, type GraphInfo } from '../../graph/definitions.ts'
 import { requestJson } from '../../graph/json-request.ts'
@@ -76,11 +76,7 @@ const chooseStart = (
   hasStructure: boolean,
 ): string => {
   const named = starts.find(({ name }) => name === start?.trim())?.name
-  if (!named) return 'planner'
-  if (request.output?.tool) return request.output.tool
-  if (named === 'answer' || named === 'structured_answer')
-    return hasStructure ? 'structured_answer' : 'answer'
-  return named
+  return named ? chooseOutputTool(request, hasStructure, named) : 'planner'
 }
 
 /** One of the rows where the reply names it in whatever case, else the model's own words. */

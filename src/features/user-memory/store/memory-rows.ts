@@ -4,7 +4,7 @@ import type { MemoryView } from '../../../state/memory-view.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import type { Page } from '../../../state/run-view.ts'
 import { trustedColumn } from './search.ts'
-import { asUser, type MemoryOwner, showAllUsers } from './user-scope.ts'
+import { asUser, type MemoryOwner, sendAsUser, showAllUsers } from './user-scope.ts'
 
 type MemoryViewRow = Omit<MemoryView, 'created_at' | 'last_used_at'> & {
   created_at: Date
@@ -26,22 +26,17 @@ export const listMemories = (
   owner: MemoryOwner,
   { superseded, ...page }: PageRequest & { superseded: boolean },
 ): Promise<Page<MemoryView>> =>
-  asUser(
-    database,
-    owner,
-    (sql) => {
-      const list = {
-        select: columns,
-        from: 'memories',
-        at: 'created_at',
-        id: 'memory_id',
-        where: 'tenant = $1 AND user_id = $2 AND ($3::boolean OR superseded_by IS NULL)',
-        values: [owner.business, owner.user_id, superseded],
-      }
-      return readPage(sql, list, page, toMemoryView)
-    },
-    { pipelined: true },
-  )
+  sendAsUser(database, owner, (sql) => {
+    const list = {
+      select: columns,
+      from: 'memories',
+      at: 'created_at',
+      id: 'memory_id',
+      where: 'tenant = $1 AND user_id = $2 AND ($3::boolean OR superseded_by IS NULL)',
+      values: [owner.business, owner.user_id, superseded],
+    }
+    return readPage(sql, list, page, toMemoryView)
+  })
 
 /** Some memories of a user, in the order of `ids`. */
 export const readMemories = async (

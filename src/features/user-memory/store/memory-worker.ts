@@ -44,8 +44,8 @@ export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Prom
     leaseMs = 120_000,
     tracer = noTracer,
     recall = true,
+    recallBacklogTokens = 200_000,
   } = options
-  const { recallBacklogTokens = 200_000 } = options
   const stopped = new AbortController()
 
   /** Never rejects: logs errors, and the run is claimed again later. Runs that fail together are tried one by one, each on its own account. */

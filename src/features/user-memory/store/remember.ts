@@ -16,7 +16,7 @@ import {
   readSpaces,
   toVectorText,
 } from './search.ts'
-import { asUser, type MemoryOwner } from './user-scope.ts'
+import { type MemoryOwner, sendAsUser } from './user-scope.ts'
 import { computeSignature } from './vector-signature.ts'
 
 /** The run that a note comes from. */
@@ -48,7 +48,7 @@ export const prepareNotes = async (
 ): Promise<PreparedNote[]> => {
   if (notes.length === 0) return []
   const { database, embedder, log } = parts
-  const spaces = await asUser(database, owner, (sql) => readSpaces(sql, owner), { pipelined: true })
+  const spaces = await sendAsUser(database, owner, (sql) => readSpaces(sql, owner))
   const space = embedder.current()
   const texts = notes.map(({ content }) => content)
   const vectors = await embedder.embed(space, texts, caller, signal).catch((error: unknown) => {

@@ -33,7 +33,7 @@ import {
   searchMemories,
 } from './search.ts'
 import { searchTurns, type TurnHit } from './turn-search.ts'
-import { asUser, type MemoryOwner, shareReads } from './user-scope.ts'
+import { asUser, type MemoryOwner, sendAsUser, shareReads } from './user-scope.ts'
 
 /** Trusted preferences that hold for every request. */
 const maxStandingPreferences = 3
@@ -140,13 +140,13 @@ export const createRunMemories = (
   }
   const readStanding = async (shared: Database): Promise<MemoryRow[]> => {
     const read = (sql: Sql) => sql.query<MemoryRow>(standingStatement, [business_id, user_id])
-    return (await asUser(shared, owner, read, { pipelined: true })).rows
+    return (await sendAsUser(shared, owner, read)).rows
   }
   return {
     async any() {
       const values = [business_id, user_id, source.session_id, recall]
       const read = (sql: Sql) => queryOne<Record<'memories' | 'turns', boolean>>(sql, anyStatement, values)
-      const has = await asUser(database, owner, read, { pipelined: true })
+      const has = await sendAsUser(database, owner, read)
       if (!has?.memories) parts.withoutMemories?.add(source)
       return has?.memories || has?.turns || false
     },
@@ -172,8 +172,7 @@ export const createRunMemories = (
         return found
       })
       const relatedIds = related.map(({ id }) => id)
-      if (relatedIds.length > 0)
-        await asUser(database, owner, (sql) => recordUse(sql, owner, relatedIds), { pipelined: true })
+      if (relatedIds.length > 0) await sendAsUser(database, owner, (sql) => recordUse(sql, owner, relatedIds))
       const preferences = standing
         .filter(({ id }) => !relatedIds.includes(id))
         .map((row) => ({ ...row, relevance: standingRelevance * row.strength }))

@@ -11,7 +11,7 @@ import { extractWords } from '../../../state/text/words.ts'
 import { hashSpace } from '../policy/hash-embedding.ts'
 import { mergeByRank } from '../policy/rank-fusion.ts'
 import type { MemoryEmbedder } from './embedder.ts'
-import { asUser, type MemoryOwner } from './user-scope.ts'
+import { type MemoryOwner, sendAsUser } from './user-scope.ts'
 import { computeSignature } from './vector-signature.ts'
 
 /** A memory as its row has it. */
@@ -252,16 +252,15 @@ const searchAll = async (
   { text, limit }: { text: string; limit: number },
   signal: AbortSignal,
 ): Promise<MemoryHit[]> => {
-  const query = <T>(work: (sql: Sql) => Promise<T>) =>
-    asUser(parts.database, owner, work, { pipelined: true })
   const first = await prepareMemoryQuery(parts, [hashSpace], text, caller, signal)
-  const [spaces, lists] = await query((sql) =>
+  const [spaces, lists] = await sendAsUser(parts.database, owner, (sql) =>
     Promise.all([readSpaces(sql, owner), queryLists(sql, owner, first, limit)]),
   )
   const firstLists = lists.filter(({ space }) => space === null || spaces.includes(space))
   const otherSpaces = spaces.filter((space) => space !== hashSpace)
   const vectors = await embedQuery(parts, otherSpaces, text, caller, signal)
   if (vectors.length === 0) return mergeByRank(firstLists, new Date(), limit)
-  const otherLists = await query((sql) => queryLists(sql, owner, { words: [], vectors }, limit))
+  const others = { words: [], vectors }
+  const otherLists = await sendAsUser(parts.database, owner, (sql) => queryLists(sql, owner, others, limit))
   return mergeByRank([...otherLists, ...firstLists], new Date(), limit)
 }

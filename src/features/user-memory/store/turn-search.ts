@@ -14,7 +14,7 @@ import {
   toVectorText,
   type VectorIndex,
 } from './search.ts'
-import { asUser, type MemoryOwner } from './user-scope.ts'
+import { type MemoryOwner, sendAsUser } from './user-scope.ts'
 import { computeSignature } from './vector-signature.ts'
 
 /** An ended turn of another session. */
@@ -142,14 +142,12 @@ export const searchTurns = async (
   signal: AbortSignal,
 ): Promise<TurnHit[]> => {
   const time = findAskedTime(ownWords, new Date())
-  const inScope = <T>(work: (sql: Sql) => Promise<T>) =>
-    asUser(parts.database, owner, work, { pipelined: true })
   const spaces =
     time?.isLatest || parts.embedder.current() === hashSpace
       ? []
-      : await inScope((sql) => readSpaces(sql, owner, turnIndex))
+      : await sendAsUser(parts.database, owner, (sql) => readSpaces(sql, owner, turnIndex))
   const vectors = await embedQuery(parts, spaces, text, caller, signal)
-  return inScope((sql) => findTurns(sql, owner, sessionId, { text, vectors }, time))
+  return sendAsUser(parts.database, owner, (sql) => findTurns(sql, owner, sessionId, { text, vectors }, time))
 }
 
 const chooseTurns = (hits: readonly TurnHit[]): TurnHit[] => {

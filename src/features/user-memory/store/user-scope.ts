@@ -1,4 +1,4 @@
-import type { Database, ScopeOptions } from '../../../infra/database/database.ts'
+import type { Database } from '../../../infra/database/database.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 
 /** The user whose memories are meant. */
@@ -12,8 +12,14 @@ export const asUser = <T>(
   database: Database,
   { business, user_id }: MemoryOwner,
   work: (sql: Sql) => Promise<T>,
-  options?: ScopeOptions,
-): Promise<T> => database.asBusiness(business, work, { ...options, user: user_id })
+): Promise<T> => database.asBusiness(business, work, { user: user_id })
+
+/** The same for work that sends all its statements before it first waits. */
+export const sendAsUser = <T>(
+  database: Database,
+  { business, user_id }: MemoryOwner,
+  work: (sql: Sql) => Promise<T>,
+): Promise<T> => database.asBusiness(business, work, { user: user_id, pipelined: true })
 
 type Waiting = {
   work(sql: Sql): Promise<unknown>
@@ -30,9 +36,9 @@ export const shareReads = (database: Database, { business, user_id }: MemoryOwne
   const readAll = (): void => {
     const reads = waiting
     waiting = []
-    asUser(database, { business, user_id }, (sql) => Promise.all(reads.map(({ work }) => work(sql))), {
-      pipelined: true,
-    }).then(
+    sendAsUser(database, { business, user_id }, (sql) =>
+      Promise.all(reads.map(({ work }) => work(sql))),
+    ).then(
       (results) => {
         for (const [at, { resolve }] of reads.entries()) resolve(results[at] as never)
       },

@@ -280,11 +280,7 @@ const readCall = (
       refuse('finish needs the complete answer: as `answer`, or as the text beside it')
     else {
       found.output = { tool: wanted.output ?? null, draft, todos: wanted.todos ?? [], call }
-      const { goal, style, structure } = wanted
-      Object.assign(
-        found.proposal,
-        readProposal({ ...(goal && { goal }), ...(style && { style }), ...(structure && { structure }) }),
-      )
+      Object.assign(found.proposal, readProposal(wanted))
     }
   } else if (output) found.output = { tool: output.name, draft: findDraft(args) ?? text, todos: [], call }
   else refuse(describeUnknownTool(call.name, tools))

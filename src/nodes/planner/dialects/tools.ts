@@ -78,11 +78,7 @@ const renderRound = (
   const decision: ModelMessage = {
     role: 'assistant',
     content: fence(plan.preparation, derivedLabel),
-    tool_calls: calls.map(({ call: { id, tool, args } }) => ({
-      id,
-      name: modelWords(tool),
-      arguments: modelWords(JSON.stringify(args)),
-    })),
+    tool_calls: calls.map(({ call: { id, tool, args } }) => toToolCall(id, tool, JSON.stringify(args))),
     ...readReasoning(plan),
   }
   const missing = stoppedBy === null ? noResult : operatorWords(explainNotRun(stoppedBy))
@@ -127,6 +123,12 @@ const readReasoning = ({
     ? { reasoning: { text: modelWords(reasoning), by: reasoned_by } }
     : {}
 
+const toToolCall = (id: string, name: string, args: string) => ({
+  id,
+  name: modelWords(name),
+  arguments: modelWords(args),
+})
+
 const noResult = ownText`[no result]`
 
 const renderResult = (
@@ -159,10 +161,11 @@ const renderGap = ({ result }: ReadonlyAction, fence: DataFence): ModelMessage[]
 }
 
 /** A longer reply that is refused, in characters, does not go back to the model; what was wrong with it does. */
-const maxReturned = 200_000
+export const maxReturned = 200_000
 
 const notRun = ownText`Not run: another call of the same reply was refused.`
-const planned = ownText`The plan is updated. Go on: call tools or finish.`
+/** What a reply that did nothing but plan is answered with. */
+export const planned = ownText`The plan is updated. Go on: call tools or finish.`
 
 const renderRefusal = ({ reply, read, errors, fence }: ReplyRefusal): ModelMessage[] => {
   if (errors.length === 0) return answerCalls(reply, [], planned, fence)
@@ -189,11 +192,7 @@ const answerCalls = (
     {
       role: 'assistant',
       content,
-      tool_calls: tool_calls.map((call) => ({
-        id: call.id,
-        name: modelWords(call.name),
-        arguments: modelWords(call.arguments),
-      })),
+      tool_calls: tool_calls.map((call) => toToolCall(call.id, call.name, call.arguments)),
       ...(reasoning && {
         reasoning: { text: modelWords(reasoning), by: reply.by ?? reply.model },
       }),

@@ -28,7 +28,7 @@ import {
   updateTodosTool,
 } from './interpret.ts'
 import { aroundTokens, type ResultMessage, type RoundMessages, type RoundOptions } from './round-messages.ts'
-import { plannerRules } from './tools.ts'
+import { maxReturned, planned, plannerRules } from './tools.ts'
 import { type ReplyExchange, readWrittenPlan } from './written-plans.ts'
 
 const language = ownText`You are the planner of an agent. You decide the next step for the request of a user; tools do the work.
@@ -121,16 +121,11 @@ const toResult = ({ plan, calls }: PlanRound, part: DialoguePart, canOpen: boole
   }
 }
 
-/** A longer reply that is refused, in characters, does not go back to the model; what was wrong with it does. */
-const maxReturned = 200_000
-
 /** A refused reply and what is said of it, in every prompt alike. Vendors refuse a message that is white space. */
 const toExchangeMessages = ({ wrote, put_back }: ReplyExchange): ModelMessage[] => {
   const isReturned = wrote.trim() !== '' && wrote.length <= maxReturned
   return [...(isReturned ? [toMessage('assistant', wrote)] : []), toMessage('user', put_back)]
 }
-
-const planned = 'The plan is updated. Go on: call tools or finish.'
 
 const controls: readonly string[] = [updateTodosTool, finishTool]
 
