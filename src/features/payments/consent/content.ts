@@ -10,7 +10,7 @@ import { cartMandateSchema, paymentMandateContentsSchema } from '../mandates/v1/
 import type { OpenMandatePair } from '../mandates/v2/open-mandates.ts'
 import { checkoutSchema, paymentMandateSchema } from '../mandates/v2/types.ts'
 import { hashReceived } from '../mandates/verify/carts.ts'
-import { parseBy, readBy, type Violation } from '../mandates/violations.ts'
+import { createViolation, parseBy, readBy, type Violation } from '../mandates/violations.ts'
 import type { LimitLine, WalletAccount } from '../ports/run-mandates.ref.ts'
 import type { UnsignedPayment } from '../ports/run-payments.ref.ts'
 
@@ -129,12 +129,11 @@ const readV2 = ({ checkout, payment }: Extract<UnsignedPayment, { version: '0.2'
   const { payee, payment_amount, payment_instrument, transaction_id, exp } = mandate.value
   if (transaction_id !== hashText(checkout))
     return refuseRequest([
-      {
-        code: 'checkout_mismatch',
-        error: 'invalid_mandate',
-        field: 'transaction_id',
-        message: 'transaction_id is not the hash of the checkout: make the mandate for this checkout',
-      },
+      createViolation(
+        'checkout_mismatch',
+        'transaction_id',
+        'is not the hash of the checkout: make the mandate for this checkout',
+      ),
     ])
   const amount = { currency: payment_amount.currency, minor: payment_amount.amount }
   return {
