@@ -10,13 +10,10 @@ import type { PaymentRequest } from '../ledger/orders.ts'
 import type { Spent } from '../mandates/v2/types.ts'
 import { createViolation, type Violation } from '../mandates/violations.ts'
 import { endedViolation, type OpenMandateEnd } from './close-order.ts'
-import type { PaymentOperation } from './operations.ts'
+import { type PaymentOperation, toOperationId } from './operations.ts'
 import { toDemoFacts } from './receipts.ts'
 import { type Refusal, toRefusal, usedViolation, type VerifiedOrder } from './verify-order.ts'
 import type { ClaimedPayment, TakenOrder } from './work-queue.ts'
-
-/** The idempotency key of an order at the provider. */
-export const toOperationId = (orderId: string): string => `op_${sha256(orderId).slice(0, 40)}`
 
 /** Only who took it last carries an order out; a cancel that comes now waits, and counts until the first send. */
 const orderStatement = `
