@@ -85,7 +85,7 @@ export const consentMutants: readonly Mutant[] = [
     file: decision,
     edits: [
       {
-        from: "expectedChallenge: Buffer.from(hashContent(content)).toString('base64url'),",
+        from: 'expectedChallenge: hashText(content),',
         to: 'expectedChallenge: () => content.length > 0,',
       },
     ],

@@ -5,6 +5,7 @@ import { createDocs, type RouteDoc, respondsWith } from '../../routes/route.ts'
 import { isMasonError } from '../../state/errors.ts'
 import { defineRoutes } from '../definitions.ts'
 import type { ConsentAnswer, SurfaceAnswer } from './consent/consents.ts'
+import { consentFactsSchema } from './consent/content.ts'
 import {
   consentPage,
   deadLinkPage,
@@ -13,7 +14,6 @@ import {
   pageScript,
   pageStyle,
 } from './consent/pages.ts'
-import { limitSchema } from './limit-schema.ts'
 import { consentRef } from './payments.ref.ts'
 
 const describe = createDocs('payments')
@@ -52,26 +52,9 @@ const registrationSchema = z
     ],
   })
 
-const nullableText = z.string().nullable()
 const openConsentSchema = z.strictObject({
   content: z.string().describe('The bytes to sign, in UTF-8, as they are'),
-  facts: z
-    .union([
-      z.strictObject({
-        payee: z.string().describe('What the merchant calls itself'),
-        payee_issuer: z.string().describe('Who is paid: whose trusted key signed the cart or checkout'),
-        demo: z.boolean().describe('The offer is unsigned: the payee is not known, and no money moves'),
-        total: z.string(),
-        items: z.array(z.strictObject({ text: z.string(), price: nullableText })),
-        refund_days: z.number().nullable(),
-        offer_ends: nullableText,
-        instrument: z.string(),
-        shares: z.array(z.string()).describe('What the merchant gets to know of the person'),
-        warnings: z.array(z.string()).describe('What the person should look at twice'),
-      }),
-      z.strictObject({ limits: z.array(limitSchema), offer_ends: z.string() }).describe('Of open mandates'),
-    ])
-    .describe('What the bytes say: show all of it'),
+  facts: consentFactsSchema.describe('What the bytes say: show all of it'),
   expires_at: z.string(),
 })
 

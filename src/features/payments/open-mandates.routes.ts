@@ -2,26 +2,10 @@ import { z } from 'zod'
 import { businessQuery, createIdParams } from '../../routes/parameters.ts'
 import { createDocs, respondsWith } from '../../routes/route.ts'
 import { defineRoutes } from '../definitions.ts'
-import { limitSchema } from './limit-schema.ts'
+import { openMandateSchema } from './consent/open-mandate-rows.ts'
 import { consentRef } from './payments.ref.ts'
 
 const describe = createDocs('payments')
-
-const openMandateSchema = z.strictObject({
-  id: z.string(),
-  user_id: z.string(),
-  run_id: z.string().describe('The run that asked for it'),
-  status: z
-    .enum(['proposed', 'active', 'refused', 'expired', 'failed', 'revoked'])
-    .describe('expired: not signed in time, or over'),
-  provider_id: z.string(),
-  limits: z.array(limitSchema).describe('In plain words, from the bytes that the user signed'),
-  payments: z.int().describe('Payments under it that were made or may still be'),
-  paid_minor: z.int().describe('Their sum, in minor units'),
-  created_at: z.string(),
-  expires_at: z.string(),
-  revoked_at: z.string().nullable(),
-})
 
 /** What users have signed for the time when they are not present. */
 export default defineRoutes({

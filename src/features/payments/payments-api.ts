@@ -8,13 +8,6 @@ import { type PaymentTrail, readTrail } from './ledger/payment-queries.ts'
 import type { PaymentWork } from './ports/work-hints.ts'
 import { isWebhookForm } from './providers/card.ts'
 
-/** An order of an admin. `outcome` is null while no executor has carried it out. */
-export type AdminOrderView = {
-  order_id: string
-  payment_id: string
-  outcome: { status: string; message: string } | null
-}
-
 /** What an admin decides of a payment. `amount` is in minor units; absent: all that is not refunded yet. */
 export type AdminDecision =
   | { kind: 'refund'; amount?: number | undefined }
@@ -77,7 +70,7 @@ export const createPaymentsApi = (
       return true
     },
     /** Orders what an admin decided and waits 5 s for the executor. Null: no such payment. Throws `invalid_request`. */
-    async decide(paymentId: string, decision: AdminDecision): Promise<AdminOrderView | null> {
+    async decide(paymentId: string, decision: AdminDecision) {
       const payment = await queryOne<Decided & { tenant: string }>(
         database,
         `SELECT tenant, status, amount_minor, refunded_minor, status = 'unknown' OR EXISTS (SELECT FROM payment_orders o

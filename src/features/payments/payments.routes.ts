@@ -4,72 +4,13 @@ import { createDocs, respondsWith } from '../../routes/route.ts'
 import { MasonError } from '../../state/errors.ts'
 import { idSchema } from '../../state/run-request.ts'
 import { defineRoutes } from '../definitions.ts'
+import { publicSigningKeySchema } from './keys/public-keys.ts'
+import { trailSchema } from './ledger/payment-queries.ts'
 import { paymentsRef } from './payments.ref.ts'
 
 const describe = createDocs('payments')
 
-const keySetSchema = z.strictObject({
-  keys: z.array(
-    z.strictObject({
-      kty: z.literal('EC'),
-      crv: z.literal('P-256'),
-      x: z.string(),
-      y: z.string(),
-      kid: z.string(),
-      alg: z.literal('ES256'),
-      use: z.literal('sig'),
-    }),
-  ),
-})
-
-const nullableText = z.string().nullable()
-/** Amounts are in minor units. */
-const paymentSchema = z.strictObject({
-  id: z.string(),
-  run_id: nullableText,
-  status: z.enum(['ordered', 'reserved', 'sent', 'succeeded', 'declined', 'unknown', 'released']),
-  version: nullableText,
-  amount: z.strictObject({ minor: z.int(), currency: z.string() }).nullable(),
-  payee: z.looseObject({ id: nullableText.optional(), name: z.string().optional() }).nullable(),
-  checkout_id: nullableText,
-  provider_id: nullableText,
-  provider_ref: nullableText,
-  refunded_minor: z.int(),
-  challenge: z.looseObject({}).nullable(),
-  demo: z.boolean(),
-  skipped_checks: z.array(z.string()).describe('Checks that the demo profile left out'),
-  outcome: z.looseObject({ status: z.string(), message: z.string() }).nullable(),
-  receipt: nullableText,
-  created_at: z.string(),
-  updated_at: z.string(),
-})
-const trailSchema = z.strictObject({
-  payment: paymentSchema,
-  mandates: z.array(
-    z.strictObject({
-      kind: z.string(),
-      raw: z.string(),
-      issuer_key: z.string(),
-      signing_hash: z.string(),
-      verified_at: z.string(),
-    }),
-  ),
-  operations: z.array(
-    z.strictObject({
-      id: z.string(),
-      kind: z.string(),
-      amount_minor: z.int(),
-      currency: z.string(),
-      status: z.string(),
-      sends: z.int(),
-      first_sent_at: nullableText,
-      answer: z.unknown(),
-    }),
-  ),
-  events: z.array(
-    z.strictObject({ kind: z.string(), at: z.string(), detail: z.record(z.string(), z.unknown()) }),
-  ),
-})
+const keySetSchema = z.strictObject({ keys: z.array(publicSigningKeySchema) })
 
 const maxWebhookBytes = 256 * 1024
 /** Of headers, these say who calls this server, not who signed. */

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { askAgent } from '../../graph/ask-agent.ts'
 import { errorDraft } from '../../graph/call-drafts.ts'
 import type { NodeContext } from '../../graph/definitions.ts'
@@ -17,6 +18,9 @@ type ShoppingContext = Pick<
   NodeContext<never, 'agents' | 'payments'>,
   'agents' | 'payments' | 'effect' | 'wait'
 >
+
+/** How a call names an agent. */
+export const agentNameSchema = z.string().min(1).max(64)
 
 /** A data part of one key, as the samples of AP2 send them. */
 export const dataPart = (key: string, value: Json): AgentPart => ({ data: { [key]: value } })

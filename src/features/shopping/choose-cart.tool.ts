@@ -6,9 +6,8 @@ import type { ReadonlyAction } from '../../state/turn.ts'
 import { agentErrorDraft } from './agent-replies.ts'
 import { findChosenOffer, toOption } from './chosen-offer.ts'
 import { findLatest } from './shopping-results.ts'
-import { listOffers } from './wording.ts'
+import { answerMs, listOffers } from './wording.ts'
 
-const expiresInMs = 24 * 60 * 60_000
 const maxWhyChars = 600
 
 /** What the user answered last time, where that was none of the offers. */
@@ -71,7 +70,7 @@ export default defineTool({
       ].join('\n'),
       schema: { type: 'string', minLength: 1, maxLength: 4000 },
       options: shown.map(toOption),
-      expires_in_ms: expiresInMs,
+      expires_in_ms: answerMs,
     })
     if (reply.kind === 'expired')
       return context.checkpoint(agentErrorDraft('No item was chosen in time', 'no item was chosen in time.'))

@@ -5,9 +5,8 @@ import { MasonError } from '../../state/errors.ts'
 import { toPlainLine } from '../../state/text/plain-line.ts'
 import { findPrice } from './find-price.ts'
 import type { Intent } from './shopping-results.ts'
-import { askForIntent, isYes } from './wording.ts'
+import { answerMs, askForIntent, isYes } from './wording.ts'
 
-const expiresInMs = 24 * 60 * 60_000
 const hourMs = 60 * 60_000
 const names = z.array(z.string().trim().min(1).max(200)).max(20)
 
@@ -52,7 +51,7 @@ export default defineTool({
       question: askForIntent(intent, now),
       schema: { type: 'string', minLength: 1, maxLength: 4000 },
       options: ['Yes', 'No'],
-      expires_in_ms: expiresInMs,
+      expires_in_ms: answerMs,
     })
     if (reply.kind === 'expired')
       return context.checkpoint(

@@ -5,7 +5,7 @@ import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { FeatureServices } from '../../state/ports/services.ts'
 import { ap2Defaults, ap2Keys, ap2Texts } from '../ap2-wire.ts'
-import { agentErrorDraft, askShop, dataPart, sayProblems } from './agent-replies.ts'
+import { agentErrorDraft, agentNameSchema, askShop, dataPart, sayProblems } from './agent-replies.ts'
 
 const listMandates = async ({ mandates }: Pick<FeatureServices, 'mandates'>) =>
   (await mandates.listUsable()).flatMap((one) => (one.wallet ? [{ ...one, wallet: one.wallet }] : []))
@@ -21,7 +21,7 @@ export default defineTool({
   input: z.strictObject({
     mandate_id: z.string().max(100).optional().describe('Which open mandate, where the user has several'),
     item: z.string().min(1).max(200).optional().describe('The id of an item; the first when left out'),
-    agent: z.string().min(1).max(64).optional().describe('Which merchant, where there are several'),
+    agent: agentNameSchema.optional().describe('Which merchant, where there are several'),
   }),
   reads: [],
   writes: [],

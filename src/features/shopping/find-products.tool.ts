@@ -4,7 +4,7 @@ import { chooseAgent } from '../../graph/choose-agent.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
 import { ap2Defaults, ap2Keys, ap2Texts } from '../ap2-wire.ts'
-import { agentErrorDraft, askShop, dataPart, sayProblems } from './agent-replies.ts'
+import { agentErrorDraft, agentNameSchema, askShop, dataPart, sayProblems } from './agent-replies.ts'
 import { findRefundDays, getLatest, type Intent, isUnwanted, type ShownOffer } from './shopping-results.ts'
 import { listOffers } from './wording.ts'
 
@@ -24,7 +24,7 @@ export default defineTool({
   kinds: ['call'],
   provenance: 'agent',
   input: z.strictObject({
-    agent: z.string().min(1).max(64).optional().describe('Which merchant, where there are several'),
+    agent: agentNameSchema.optional().describe('Which merchant, where there are several'),
   }),
   reads: ['action_history'],
   writes: [],

@@ -4,10 +4,9 @@ import { chooseAgent } from '../../graph/choose-agent.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
 import { ap2Keys, ap2Texts } from '../ap2-wire.ts'
-import { agentErrorDraft, askShop, dataPart } from './agent-replies.ts'
+import { agentErrorDraft, agentNameSchema, askShop, dataPart } from './agent-replies.ts'
 import { checkSaidByUser, findLatest, getLatest } from './shopping-results.ts'
-
-const expiresInMs = 24 * 60 * 60_000
+import { answerMs } from './wording.ts'
 
 /** Gets the ways to pay that both the user has and the merchant takes. The user chooses among them, not the model. */
 export default defineTool({
@@ -23,12 +22,7 @@ export default defineTool({
       .max(200)
       .optional()
       .describe('Of the account of the user; that of get_shipping_address when left out'),
-    agent: z
-      .string()
-      .min(1)
-      .max(64)
-      .optional()
-      .describe('Which credentials provider, where there are several'),
+    agent: agentNameSchema.optional().describe('Which credentials provider, where there are several'),
   }),
   reads: ['prompts', 'action_history'],
   writes: [],
@@ -79,7 +73,7 @@ export default defineTool({
             question: 'Which payment method would you like to use?',
             schema: { type: 'string', enum: options },
             options,
-            expires_in_ms: expiresInMs,
+            expires_in_ms: answerMs,
           })
     if (answer?.kind === 'expired')
       return checkpoint(

@@ -6,11 +6,10 @@ import { MasonError } from '../../state/errors.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { toPlainLine } from '../../state/text/plain-line.ts'
 import { ap2Keys, ap2Texts } from '../ap2-wire.ts'
-import { agentErrorDraft, askShop, dataPart, sayProblems } from './agent-replies.ts'
+import { agentErrorDraft, agentNameSchema, askShop, dataPart, sayProblems } from './agent-replies.ts'
 import { checkSaidByUser, findLatest } from './shopping-results.ts'
-import { isYes } from './wording.ts'
+import { answerMs, isYes } from './wording.ts'
 
-const expiresInMs = 24 * 60 * 60_000
 const line = z.string().trim().min(1).max(200)
 const addressSchema = z.strictObject({
   recipient: line.describe('Who receives it'),
@@ -56,12 +55,7 @@ export default defineTool({
     .strictObject({
       email: z.email().max(200).optional().describe('Of the account of the user, as they wrote or signed it'),
       address: addressSchema.optional().describe('As the user said it'),
-      agent: z
-        .string()
-        .min(1)
-        .max(64)
-        .optional()
-        .describe('Which credentials provider, where there are several'),
+      agent: agentNameSchema.optional().describe('Which credentials provider, where there are several'),
     })
     .refine(({ email, address }) => (email === undefined) !== (address === undefined), {
       message: 'give either email or address',
@@ -81,7 +75,7 @@ export default defineTool({
         question: `Ship to this address?\n\n${shown}`,
         schema: { type: 'string', minLength: 1, maxLength: 4000 },
         options: ['Yes', 'No'],
-        expires_in_ms: expiresInMs,
+        expires_in_ms: answerMs,
       })
       if (reply.kind === 'expired' || !isYes(reply.answer)) {
         const answer =

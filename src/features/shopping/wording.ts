@@ -2,6 +2,9 @@ import { findRefundDays, type Intent, type ShownOffer } from './shopping-results
 
 /** What the user reads, in the words of the demo of AP2. */
 
+/** A user has this long to answer. */
+export const answerMs = 24 * 60 * 60_000
+
 const units = [
   ['day', 86_400_000],
   ['hour', 3_600_000],

@@ -6,7 +6,7 @@ import { attempt } from '../mandates/tokens/token-error.ts'
 import { spentSchema } from '../mandates/v2/types.ts'
 import { verifyCheckoutChain, verifyPaymentChain } from '../mandates/verify/chains.ts'
 import { refuseAt, type Verdict } from '../mandates/verify/verdict.ts'
-import { parseBy, type Violation } from '../mandates/violations.ts'
+import { createViolation, parseBy, type Violation } from '../mandates/violations.ts'
 
 /** A line of the input: a chain, the keys that are trusted in every role, and what the verifier expects. */
 const requestSchema = z.object({
@@ -54,14 +54,7 @@ async function* readLines(input: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
 }
 
 const refuseLine = (number: number, problem: string): Verdict<never> =>
-  refuseAt('crypto', [
-    {
-      code: 'malformed_line',
-      error: 'invalid_credential',
-      field: `line ${number}`,
-      message: `line ${number} ${problem}`,
-    },
-  ])
+  refuseAt('crypto', [createViolation('malformed_line', `line ${number}`, problem, 'invalid_credential')])
 
 /** The verdict on each line that is not blank. A line that cannot be read has a verdict of its own. */
 export async function* verifyLines(

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialRequestOptionsJSON,
@@ -6,7 +6,7 @@ import type {
 import { type Database, queryOne } from '../../../infra/database/database.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
-import { maxTokenLength } from '../mandates/tokens/encoding.ts'
+import { hashText, maxTokenLength } from '../mandates/tokens/encoding.ts'
 import { newConsentId } from '../ports/ids.ts'
 import { type ConsentContent, type ConsentFacts, type ConsentRequest, parseContent } from './content.ts'
 import { createLink, findLink, isUsed, useLink } from './links.ts'
@@ -28,10 +28,6 @@ export type ConsentBinding = {
   audience: string
   lifetimeMs: number
 }
-
-/** The challenge of a consent: the hash of the bytes that are shown. */
-export const hashContent = (content: string): Uint8Array<ArrayBuffer> =>
-  new Uint8Array(createHash('sha256').update(content).digest())
 
 /**
  * Asks a user to sign a payment, or open mandates. Call it in the transaction that starts the wait of kind `payment` for `payment_id`. The link
@@ -190,7 +186,8 @@ export const createConsents = (
     const keys = await listCredentials(database, row.tenant, row.user_id)
     const options = {
       rpId,
-      challenge: Buffer.from(hashContent(row.content)).toString('base64url'),
+      // the bytes that are shown
+      challenge: hashText(row.content),
       userVerification: 'required' as const,
       timeout: 300_000,
       allowCredentials: keys.map(({ id }) => ({ id, type: 'public-key' as const })),

@@ -10,8 +10,9 @@ import { cartMandateSchema, paymentMandateContentsSchema } from '../mandates/v1/
 import type { OpenMandatePair } from '../mandates/v2/open-mandates.ts'
 import { checkoutSchema, paymentMandateSchema } from '../mandates/v2/types.ts'
 import { hashReceived } from '../mandates/verify/carts.ts'
-import { parseBy, readBy, type Violation } from '../mandates/violations.ts'
-import type { LimitLine, WalletAccount } from '../ports/run-mandates.ref.ts'
+import { createViolation, parseBy, readBy, type Violation } from '../mandates/violations.ts'
+import { limitSchema } from '../ports/limit-schema.ts'
+import type { WalletAccount } from '../ports/run-mandates.ref.ts'
 import type { UnsignedPayment } from '../ports/run-payments.ref.ts'
 
 /** What a person who will not be present is asked to sign: see `createOpenMandates`. No merchant gets to know the wallet. */
@@ -46,31 +47,33 @@ export const parseContent = (text: string): ConsentContent => {
 }
 
 /** What the page says of open mandates: all that they allow. */
-export type OpenFacts = { limits: LimitLine[]; offer_ends: string }
+const openFactsSchema = z.strictObject({ limits: z.array(limitSchema), offer_ends: z.string() })
+/** See `openFactsSchema`. */
+export type OpenFacts = z.infer<typeof openFactsSchema>
 
+const nullableText = z.string().nullable()
 /** What the page says of a payment; every text but the issuer is the merchant's. */
-export type OfferFacts = {
-  /** What the merchant calls itself. */
-  payee: string
-  /** Who is paid: the issuer of the trusted key that signed the cart or checkout. */
-  payee_issuer: string
-  /** The demo profile took an unsigned offer: the payee is not known, and no money moves. */
-  demo: boolean
-  total: string
-  items: { text: string; price: string | null }[]
+const offerFactsSchema = z.strictObject({
+  payee: z.string().describe('What the merchant calls itself'),
+  payee_issuer: z.string().describe('Who is paid: whose trusted key signed the cart or checkout'),
+  demo: z.boolean().describe('The offer is unsigned: the payee is not known, and no money moves'),
+  total: z.string(),
+  items: z.array(z.strictObject({ text: z.string(), price: nullableText })),
   /** Days; null: AP2 0.2 has none. */
-  refund_days: number | null
-  /** When the offer ends, as the merchant wrote it; null: with the consent. */
-  offer_ends: string | null
-  instrument: string
-  /** What the merchant gets to know of the person. */
-  shares: string[]
-  /** What the person should look at twice, in plain words. */
-  warnings: string[]
-}
+  refund_days: z.number().nullable(),
+  /** As the merchant wrote it; null: with the consent. */
+  offer_ends: nullableText,
+  instrument: z.string(),
+  shares: z.array(z.string()).describe('What the merchant gets to know of the person'),
+  warnings: z.array(z.string()).describe('What the person should look at twice'),
+})
+/** See `offerFactsSchema`. */
+export type OfferFacts = z.infer<typeof offerFactsSchema>
 
-/** See `OfferFacts` and `OpenFacts`. */
-export type ConsentFacts = OfferFacts | OpenFacts
+/** What is said of a payment or of open mandates. */
+export const consentFactsSchema = z.union([offerFactsSchema, openFactsSchema.describe('Of open mandates')])
+/** See `consentFactsSchema`. */
+export type ConsentFacts = z.infer<typeof consentFactsSchema>
 
 type TextFacts = Omit<OfferFacts, 'payee_issuer' | 'demo'>
 
@@ -129,12 +132,11 @@ const readV2 = ({ checkout, payment }: Extract<UnsignedPayment, { version: '0.2'
   const { payee, payment_amount, payment_instrument, transaction_id, exp } = mandate.value
   if (transaction_id !== hashText(checkout))
     return refuseRequest([
-      {
-        code: 'checkout_mismatch',
-        error: 'invalid_mandate',
-        field: 'transaction_id',
-        message: 'transaction_id is not the hash of the checkout: make the mandate for this checkout',
-      },
+      createViolation(
+        'checkout_mismatch',
+        'transaction_id',
+        'is not the hash of the checkout: make the mandate for this checkout',
+      ),
     ])
   const amount = { currency: payment_amount.currency, minor: payment_amount.amount }
   return {

@@ -15,7 +15,6 @@ import { type OpenMandatePair, readOpenMandates, signOpenMandates } from '../man
 import type { Violation } from '../mandates/violations.ts'
 import { createSigners } from '../trust/signers.ts'
 import { createTrust } from '../trust/trust.ts'
-import { hashContent } from './consents.ts'
 import { type ConsentContent, parseContent } from './content.ts'
 import { loadWebAuthn, toSite } from './passkeys.ts'
 
@@ -119,7 +118,7 @@ const verifyPasskey = async (
     const { verifyAuthenticationResponse } = await loadWebAuthn()
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response: answer,
-      expectedChallenge: Buffer.from(hashContent(content)).toString('base64url'),
+      expectedChallenge: hashText(content),
       expectedOrigin: origin,
       expectedRPID: rpId,
       requireUserVerification: true,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { queryOne } from '../../../infra/database/database.ts'
+import { hasRow, queryOne } from '../../../infra/database/database.ts'
 import { sha256 } from '../../../infra/lib/ids.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 
@@ -42,9 +42,8 @@ export const useLink = (sql: Sql, purpose: LinkPurpose, link: string): Promise<B
   ])
 
 /** Whether a link was good for this purpose and has been used. */
-export const isUsed = async (sql: Sql, purpose: LinkPurpose, link: string): Promise<boolean> =>
-  (await queryOne(
-    sql,
-    'SELECT 1 FROM consent_links WHERE link_hash = $1 AND used_at IS NOT NULL AND purpose = $2',
-    [sha256(link), purpose],
-  )) !== null
+export const isUsed = (sql: Sql, purpose: LinkPurpose, link: string): Promise<boolean> =>
+  hasRow(sql, 'SELECT FROM consent_links WHERE link_hash = $1 AND used_at IS NOT NULL AND purpose = $2', [
+    sha256(link),
+    purpose,
+  ])

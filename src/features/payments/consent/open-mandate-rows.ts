@@ -1,29 +1,31 @@
+import { z } from 'zod'
 import { queryOne } from '../../../infra/database/database.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import { readOpenMandates } from '../mandates/v2/open-mandates.ts'
-import type { LimitLine, UsableMandate } from '../ports/run-mandates.ref.ts'
+import { limitSchema } from '../ports/limit-schema.ts'
+import type { UsableMandate } from '../ports/run-mandates.ref.ts'
 import { parseContent } from './content.ts'
 import { describeLimits } from './proposals.ts'
 
 /** An open mandate as its business sees it: never its tokens, nor what is charged. */
-export type OpenMandateView = {
-  id: string
-  user_id: string
-  /** The run that asked for it. */
-  run_id: string
-  /** `expired`: not signed in time, or over. */
-  status: 'proposed' | 'active' | 'refused' | 'expired' | 'failed' | 'revoked'
-  provider_id: string
-  /** In plain words, from the bytes that the user signed. */
-  limits: LimitLine[]
-  /** Of payments that were made or may still be; amounts in minor units. */
-  payments: number
-  paid_minor: number
-  created_at: string
-  expires_at: string
-  revoked_at: string | null
-}
+export const openMandateSchema = z.strictObject({
+  id: z.string(),
+  user_id: z.string(),
+  run_id: z.string().describe('The run that asked for it'),
+  status: z
+    .enum(['proposed', 'active', 'refused', 'expired', 'failed', 'revoked'])
+    .describe('expired: not signed in time, or over'),
+  provider_id: z.string(),
+  limits: z.array(limitSchema).describe('In plain words, from the bytes that the user signed'),
+  payments: z.int().describe('Payments under it that were made or may still be'),
+  paid_minor: z.int().describe('Their sum, in minor units'),
+  created_at: z.string(),
+  expires_at: z.string(),
+  revoked_at: z.string().nullable(),
+})
+/** See `openMandateSchema`. */
+export type OpenMandateView = z.infer<typeof openMandateSchema>
 
 type Row = Omit<OpenMandateView, 'limits' | 'created_at' | 'expires_at' | 'revoked_at'> & {
   content: string | null

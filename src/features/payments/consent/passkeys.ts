@@ -4,6 +4,7 @@ import { ensureBusiness } from '../../../accounts/businesses.ts'
 import { type Database, queryOne } from '../../../infra/database/database.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
+import { hashText } from '../mandates/tokens/encoding.ts'
 import { createLink, findLink, useLink } from './links.ts'
 
 /** The library is loaded for the first passkey, so that no start pays for it. */
@@ -34,10 +35,8 @@ export const linkError = (): MasonError =>
 const hash = (text: string): Uint8Array<ArrayBuffer> =>
   new Uint8Array(createHash('sha256').update(text).digest())
 
-/** The link is random and good once, and so is its hash. */
-const toChallenge = (link: string): Uint8Array<ArrayBuffer> => hash(`enrol ${link}`)
-
-const toBase64Url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url')
+/** What the challenge is the hash of: the link is random and good once, and so is this. */
+const toChallenge = (link: string): string => `enrol ${link}`
 
 /** The ids of the passkeys of a user. */
 export const listCredentials = async (
@@ -85,7 +84,7 @@ export const createPasskeys = (
       userName: user_id,
       attestationType: 'none',
       userID: hash(JSON.stringify([tenant, user_id])),
-      challenge: toChallenge(link),
+      challenge: hash(toChallenge(link)),
       excludeCredentials: await listCredentials(database, tenant, user_id),
       authenticatorSelection: { residentKey: 'preferred', userVerification: 'required' },
       supportedAlgorithmIDs: algorithms,
@@ -102,7 +101,7 @@ export const createPasskeys = (
     const { verifyRegistrationResponse } = await loadWebAuthn()
     const { registrationInfo } = await verifyRegistrationResponse({
       response,
-      expectedChallenge: toBase64Url(toChallenge(link)),
+      expectedChallenge: hashText(toChallenge(link)),
       expectedOrigin: origin,
       expectedRPID: rpId,
       requireUserVerification: true,

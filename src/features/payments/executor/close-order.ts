@@ -136,11 +136,10 @@ export const endedViolation = (end: OpenMandateEnd): Violation =>
 export const isPatient = ({ takes }: Pick<TakenOrder, 'takes'>): boolean => takes < 400
 
 /** Never a second closed mandate before the outcome of the first: the person can decide meanwhile. */
-export const busyViolation = (): Violation => ({
-  ...createViolation(
+export const busyViolation = (): Violation =>
+  createViolation(
     'mandate_in_use',
     'open_mandate',
     'is used by a payment without an outcome yet: ask the person to approve this one',
-  ),
-  error: 'unresolved_constraint',
-})
+    'unresolved_constraint',
+  )

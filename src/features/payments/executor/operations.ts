@@ -1,5 +1,6 @@
 import { queryOne } from '../../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../../infra/database/database-errors.ts'
+import { sha256 } from '../../../infra/lib/ids.ts'
 import { sendEffect } from '../../../state/effect-protocol.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Clock } from '../../../state/ports/clock.ts'
@@ -34,8 +35,11 @@ export type Carrier = {
 }
 
 const columns = `operation_id, order_id, kind, amount_minor, currency, capture, request, status,
-  extract(epoch FROM clock_timestamp() - first_sent_at) * 1000 AS age_ms,
+  (extract(epoch FROM clock_timestamp() - first_sent_at) * 1000)::float8 AS age_ms,
   (count(*) FILTER (WHERE kind = 'answer') OVER ())::int AS answers`
+
+/** The idempotency key of an order at the provider. */
+export const toOperationId = (orderId: string): string => `op_${sha256(orderId).slice(0, 40)}`
 
 /** The operations of a payment, the first first. */
 export const readOperations = async (sql: Sql, paymentId: string): Promise<PaymentOperation[]> =>
@@ -44,7 +48,7 @@ export const readOperations = async (sql: Sql, paymentId: string): Promise<Payme
       `SELECT ${columns} FROM payment_operations WHERE payment_id = $1 ORDER BY created_at`,
       [paymentId],
     )
-  ).rows.map((row) => ({ ...row, age_ms: row.age_ms === null ? null : Number(row.age_ms) }))
+  ).rows
 
 /** The payment is locked, not just read: a claim comes before or after. A cancel of its order locks the order. */
 const sentStatement = `
@@ -147,24 +151,16 @@ const operationStatement = `
 export const addOperation = async (
   sql: Sql,
   { payment_id, epoch }: ClaimedPayment,
-  operation: {
-    id: string
-    order_id: string
-    kind: PaymentOperation['kind']
-    amount_minor: number
-    request: string
-    request_hash: string
-    capture: boolean
-  },
+  operation: Pick<PaymentOperation, 'order_id' | 'kind' | 'amount_minor' | 'capture'> & { request: string },
 ): Promise<void> =>
   void (await sql.query(operationStatement, [
     payment_id,
     epoch,
-    operation.id,
+    toOperationId(operation.order_id),
     operation.order_id,
     operation.kind,
     operation.amount_minor,
     Buffer.from(operation.request),
-    operation.request_hash,
+    sha256(operation.request),
     operation.capture,
   ]))

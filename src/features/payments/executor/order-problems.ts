@@ -1,5 +1,5 @@
-import { MasonError } from '../../../state/errors.ts'
-import type { Violation } from '../mandates/violations.ts'
+import { type ErrorCode, isMasonError } from '../../../state/errors.ts'
+import { createViolation, type Violation } from '../mandates/violations.ts'
 import type { PaymentOperation } from './operations.ts'
 import { maxAnswers } from './payment-answers.ts'
 import type { ClaimedPayment, TakenOrder } from './work-queue.ts'
@@ -75,16 +75,12 @@ export const findOrderProblem = (
 }
 
 /** The violation of an order that cannot be read or carried out. */
-export const orderViolation = (field: string, text: string): Violation => ({
-  code: 'invalid_order',
-  field,
-  error: 'invalid_mandate',
-  message: `${field} ${text}`,
-})
+export const orderViolation = (field: string, text: string): Violation =>
+  createViolation('invalid_order', field, text)
 
 /** Null where the work throws an error of this code. */
-export const orNull = <Value>(work: Promise<Value>, code: string): Promise<Value | null> =>
+export const orNull = <Value>(work: Promise<Value>, code: ErrorCode): Promise<Value | null> =>
   work.catch((error: unknown) => {
-    if (error instanceof MasonError && error.code === code) return null
+    if (isMasonError(error, code)) return null
     throw error
   })

@@ -1,5 +1,4 @@
 import { queryOne } from '../../../infra/database/database.ts'
-import { sha256 } from '../../../infra/lib/ids.ts'
 import { toDelayMs } from '../ledger/delays.ts'
 import type { PaymentRequest } from '../ledger/orders.ts'
 import type { PaymentOutcome } from '../ledger/payment-queries.ts'
@@ -34,7 +33,7 @@ import {
 } from './payment-answers.ts'
 import { showMandates, toShownCheck, toUnshownOutcome } from './presentation.ts'
 import { createReceipt, type KnownMandate, readMandate } from './receipts.ts'
-import { reservePayment, toOperationId } from './reservation.ts'
+import { reservePayment } from './reservation.ts'
 import { finishOrder, finishPresentation, refuseOrder, settle } from './settlement.ts'
 import { createOrderVerifier, parsePaymentRequest, type Refusal, toRefusal } from './verify-order.ts'
 import { type ClaimedPayment, claimPayment, type TakenOrder, yieldOrder, yieldPayment } from './work-queue.ts'
@@ -282,12 +281,10 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
               capture: true,
             })
       const operation = {
-        id: toOperationId(order.order_id),
         order_id: order.order_id,
         kind,
         amount_minor: amount,
         request,
-        request_hash: sha256(request),
         capture: authorization.capture,
       }
       await addOperation(database, payment, operation)

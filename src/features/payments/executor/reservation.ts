@@ -8,15 +8,12 @@ import { sha256 } from '../../../infra/lib/ids.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import type { PaymentRequest } from '../ledger/orders.ts'
 import type { Spent } from '../mandates/v2/types.ts'
-import type { MandateErrorCode, Violation } from '../mandates/violations.ts'
+import { createViolation, type Violation } from '../mandates/violations.ts'
 import { endedViolation, type OpenMandateEnd } from './close-order.ts'
-import type { PaymentOperation } from './operations.ts'
+import { type PaymentOperation, toOperationId } from './operations.ts'
 import { toDemoFacts } from './receipts.ts'
 import { type Refusal, toRefusal, usedViolation, type VerifiedOrder } from './verify-order.ts'
 import type { ClaimedPayment, TakenOrder } from './work-queue.ts'
-
-/** The idempotency key of an order at the provider. */
-export const toOperationId = (orderId: string): string => `op_${sha256(orderId).slice(0, 40)}`
 
 /** Only who took it last carries an order out; a cancel that comes now waits, and counts until the first send. */
 const orderStatement = `
@@ -260,30 +257,23 @@ class RolledBackError extends Error {
   }
 }
 
-const create = (code: string, field: string, text: string, error: MandateErrorCode): Violation => ({
-  code,
-  field,
-  error,
-  message: `${field} ${text}`,
-})
 const nonceViolation = (): Violation =>
-  create(
+  createViolation(
     'nonce_used',
     'nonce',
     'was not given out by Mason for this business, has expired or was used: have the person sign a new mandate',
     'invalid_credential',
   )
 const paidViolation = (): Violation =>
-  create('checkout_paid', 'checkout', 'is paid or being paid: look at the earlier payment', 'invalid_mandate')
+  createViolation('checkout_paid', 'checkout', 'is paid or being paid: look at the earlier payment')
 const valueViolation = (): Violation =>
-  create(
+  createViolation(
     'value_refused',
     'order',
     'has an id, name or limit that cannot be stored: it is too long, too large or has characters that no text has',
-    'invalid_mandate',
   )
 const budgetViolation = (): Violation =>
-  create(
+  createViolation(
     'budget_exceeded',
     'mandate',
     'has less left than this: pay less, or have the person sign a new one',

@@ -20,6 +20,7 @@ import {
   toMandateErrorCode,
   type Violation,
 } from '../mandates/violations.ts'
+import { agentRouteSchema } from '../ports/agent-route.ts'
 import { createSigners, findCartMerchant, findMerchant, type MerchantKey } from '../trust/signers.ts'
 import type { Trust } from '../trust/trust.ts'
 
@@ -51,18 +52,8 @@ export type VerifiedOrder = {
 }
 
 const text = z.string().min(1)
-const name = text.max(500).nullable()
-const routeSchema = z.object({
-  agent: text.max(64),
-  context_id: name,
-  credentials_agent: name,
-  credentials_context_id: name,
-  alias: name,
-  user_email: name,
-  risk_data: z.string().min(1).max(100_000).nullable(),
-})
 const common = {
-  route: routeSchema.optional(),
+  route: agentRouteSchema.optional(),
   provider_id: text,
   nonce: text,
   capture: z.boolean().default(true),

@@ -1,15 +1,18 @@
+import { z } from 'zod'
 import type { Sql } from '../../../state/ports/sql.ts'
 
 /** The public part of a key that Mason signs with. */
-export type PublicSigningKey = {
-  kty: 'EC'
-  crv: 'P-256'
-  x: string
-  y: string
-  kid: string
-  alg: 'ES256'
-  use: 'sig'
-}
+export const publicSigningKeySchema = z.strictObject({
+  kty: z.literal('EC'),
+  crv: z.literal('P-256'),
+  x: z.string(),
+  y: z.string(),
+  kid: z.string(),
+  alg: z.literal('ES256'),
+  use: z.literal('sig'),
+})
+/** See `publicSigningKeySchema`. */
+export type PublicSigningKey = z.infer<typeof publicSigningKeySchema>
 
 /** More than a rotation a day for a year would end. */
 const maxKeys = 400

@@ -139,12 +139,8 @@ export const orderForAdmin = async (
 export const readOrder = async (
   sql: Sql,
   orderId: string,
-): Promise<{
-  kind: string
-  payment_id: string
-  outcome: { status: string; message: string } | null
-} | null> =>
-  queryOne(sql, 'SELECT kind, payment_id, outcome FROM payment_orders WHERE order_id = $1', [orderId])
+): Promise<{ outcome: { status: string; message: string } | null } | null> =>
+  queryOne(sql, 'SELECT outcome FROM payment_orders WHERE order_id = $1', [orderId])
 
 /** A mandate is signed within this time after its nonce was given out. In milliseconds. */
 const nonceLifetimeMs = 3_600_000

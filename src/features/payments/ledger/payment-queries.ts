@@ -1,15 +1,6 @@
+import { z } from 'zod'
 import { queryOne } from '../../../infra/database/database.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
-
-/** `ordered`: the executor has not taken it yet. */
-export type PaymentStatus =
-  | 'ordered'
-  | 'reserved'
-  | 'sent'
-  | 'succeeded'
-  | 'declined'
-  | 'unknown'
-  | 'released'
 
 /**
  * What a run and a person read of a payment. `message` says in plain words what happened and what to do; `code` is the protocol's.
@@ -23,45 +14,73 @@ export type PaymentOutcome = {
   challenge?: { type: 'otp' | 'redirect'; text: string }
 }
 
-/** A payment, without secrets. Amounts are in minor units. */
-export type PaymentView = {
-  id: string
-  run_id: string | null
-  status: PaymentStatus
-  version: '0.1' | '0.2' | null
-  amount: { minor: number; currency: string } | null
-  payee: { id: string | null; name: string } | null
-  checkout_id: string | null
-  provider_id: string | null
-  provider_ref: string | null
-  refunded_minor: number
-  challenge: PaymentOutcome['challenge'] | null
-  /** Its provider takes the placeholders of samples: `skipped_checks` were not made. */
-  demo: boolean
-  skipped_checks: string[]
-  outcome: PaymentOutcome | null
-  /** A signed JWT, of success or of an error. */
-  receipt: string | null
-  created_at: string
-  updated_at: string
-}
+const nullableText = z.string().nullable()
+/**
+ * A payment, without secrets. Amounts are in minor units. `ordered`: the executor has not taken it yet. `demo`: its provider takes the
+ * placeholders of samples. `receipt`: a signed JWT, of success or of an error.
+ */
+const paymentSchema = z.strictObject({
+  id: z.string(),
+  run_id: nullableText,
+  status: z.enum(['ordered', 'reserved', 'sent', 'succeeded', 'declined', 'unknown', 'released']),
+  version: nullableText,
+  amount: z.strictObject({ minor: z.int(), currency: z.string() }).nullable(),
+  payee: z.looseObject({ id: nullableText.optional(), name: z.string().optional() }).nullable(),
+  checkout_id: nullableText,
+  provider_id: nullableText,
+  provider_ref: nullableText,
+  refunded_minor: z.int(),
+  challenge: z.looseObject({}).nullable(),
+  demo: z.boolean(),
+  skipped_checks: z.array(z.string()).describe('Checks that the demo profile left out'),
+  outcome: z.looseObject({ status: z.string(), message: z.string() }).nullable(),
+  receipt: nullableText,
+  created_at: z.string(),
+  updated_at: z.string(),
+})
 
 /** What is known of a payment: the tokens as received, who signed them, each request to the provider, and each step with its checks. */
-export type PaymentTrail = {
-  payment: PaymentView
-  mandates: { kind: string; raw: string; issuer_key: string; signing_hash: string; verified_at: string }[]
-  operations: {
-    id: string
-    kind: string
-    amount_minor: number
-    currency: string
-    status: string
-    sends: number
-    first_sent_at: string | null
-    answer: unknown
-  }[]
-  events: { kind: string; at: string; detail: Record<string, unknown> }[]
+export const trailSchema = z.strictObject({
+  payment: paymentSchema,
+  mandates: z.array(
+    z.strictObject({
+      kind: z.string(),
+      raw: z.string(),
+      issuer_key: z.string(),
+      signing_hash: z.string(),
+      verified_at: z.string(),
+    }),
+  ),
+  operations: z.array(
+    z.strictObject({
+      id: z.string(),
+      kind: z.string(),
+      amount_minor: z.int(),
+      currency: z.string(),
+      status: z.string(),
+      sends: z.int(),
+      first_sent_at: nullableText,
+      answer: z.unknown(),
+    }),
+  ),
+  events: z.array(
+    z.strictObject({ kind: z.string(), at: z.string(), detail: z.record(z.string(), z.unknown()) }),
+  ),
+})
+
+/** See `paymentSchema`. */
+export type PaymentView = Omit<
+  z.infer<typeof paymentSchema>,
+  'version' | 'payee' | 'challenge' | 'outcome'
+> & {
+  version: '0.1' | '0.2' | null
+  payee: { id: string | null; name: string } | null
+  challenge: PaymentOutcome['challenge'] | null
+  outcome: PaymentOutcome | null
 }
+
+/** See `trailSchema`. */
+export type PaymentTrail = Omit<z.infer<typeof trailSchema>, 'payment'> & { payment: PaymentView }
 
 type Row = Omit<PaymentView, 'amount' | 'created_at' | 'updated_at'> & {
   amount_minor: number | null

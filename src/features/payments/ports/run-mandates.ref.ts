@@ -1,5 +1,6 @@
 import type { WaitRequest } from '../../../state/ports/waits.ts'
 import type { AgentRoute } from './agent-route.ts'
+import type { OpenMandateTerms } from './open-mandate-terms.ts'
 import type { LookUp } from './run-payments.ref.ts'
 
 /** What a user lets an agent buy while they are not present. Amounts are in minor units of `currency`. */
@@ -26,16 +27,6 @@ export type LimitLine = { name: string; text: string }
 
 /** The account of a user at an agent with the role of a credentials provider: it has the instrument, and an address. */
 export type WalletAccount = { agent: string; user_email: string }
-
-/** Limits as a run proposes them: amounts are decimals in major units, `until` a time with an offset. `wallet`: over A2A alone. */
-export type OpenMandateTerms = Pick<OpenMandateLimits, 'merchants' | 'items' | 'currency'> & {
-  max_amount: string
-  budget: string | null
-  recurrence: OpenMandateLimits['recurrence']
-  method: string | null
-  until: string
-  wallet: WalletAccount | null
-}
 
 /** An open mandate that can be used, as the user signed it. `instrument`: the id of what pays. */
 export type UsableMandate = Pick<OpenMandateLimits, 'items'> & {

@@ -1,8 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import type { Egress } from '../../../infra/egress/egress-port.ts'
+import { parseJsonOrText } from '../../../infra/lib/json-text.ts'
 import { type MasonError, toSettingsError } from '../../../state/errors.ts'
-import { createJsonExchange, createUnclearError, type EgressInit, parseJson } from './json-exchange.ts'
+import { createJsonExchange, createUnclearError, type EgressInit } from './json-exchange.ts'
 import {
   findAnswerError,
   type OperationKind,
@@ -192,7 +193,9 @@ export const openProvider = (
           timingSafeEqual(signature, expected)
         )
       })
-      const event = isSigned ? eventSchema.safeParse(parseJson(Buffer.from(body).toString())).data : undefined
+      const event = isSigned
+        ? eventSchema.safeParse(parseJsonOrText(Buffer.from(body).toString())).data
+        : undefined
       const answer = event && toAnswer(event.data)
       if (!event || !answer) return null
       return { event_id: id, key: event.data.key ?? null, provider_ref: event.data.payment, answer }

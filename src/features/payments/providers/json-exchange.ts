@@ -1,4 +1,5 @@
 import type { Egress, EgressResponse } from '../../../infra/egress/egress-port.ts'
+import { parseJsonOrText } from '../../../infra/lib/json-text.ts'
 import { openDeadline } from '../../../state/deadline.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { ProviderSettings } from './provider.ts'
@@ -12,16 +13,7 @@ const maxBodyBytes = 64 * 1024
 export const createUnclearError = (who: string, what: string, remedy: string, cause?: unknown): MasonError =>
   new MasonError('effect_unknown', `${who} ${what}, so it is not known whether it acted`, { remedy, cause })
 
-/** The JSON of a text; undefined where it is none. */
-export const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** The JSON of a body; undefined where it is none. Throws where it is too large or breaks off. */
+/** The JSON of a body; its text where it is none. Throws where it is too large or breaks off. */
 const readJsonBody = async ({ body }: EgressResponse, who: string): Promise<unknown> => {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -32,7 +24,7 @@ const readJsonBody = async ({ body }: EgressResponse, who: string): Promise<unkn
     body.cancel()
     throw createUnclearError(who, `sent more than ${maxBodyBytes} bytes`, 'look the payment up there')
   }
-  return parseJson(Buffer.concat(chunks).toString())
+  return parseJsonOrText(Buffer.concat(chunks).toString())
 }
 
 /** Requests whose bodies and answers are JSON, each within the time limit of the provider, to no other address by a redirect. */

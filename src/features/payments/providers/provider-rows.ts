@@ -136,6 +136,8 @@ export const createProviders = (
     )
     return row && toView(row)
   }
+  const seal = async (text: string | undefined, purpose: string): Promise<string | null> =>
+    text === undefined ? null : sealForExecutor(database, text, purpose)
   const checkName = async (name: string, id: string): Promise<void> => {
     const isTaken = await hasRow(
       database,
@@ -171,8 +173,6 @@ export const createProviders = (
           : []),
       ])
       await checkName(name, id)
-      const seal = async (text: string | undefined, purpose: string): Promise<string | null> =>
-        text === undefined ? null : sealForExecutor(database, text, purpose)
       const sealedKey = await seal(api_key, keyPurpose(id, base_url ?? ''))
       const sealedSecret = await seal(webhook_secret, webhookPurpose(id))
       await database.transaction(async (sql) => {
@@ -229,12 +229,8 @@ export const createProviders = (
       ])
       if (change.name !== undefined) await checkName(change.name, id)
       const { api_key, webhook_secret } = change
-      const sealedKey =
-        api_key === undefined ? null : await sealForExecutor(database, api_key, keyPurpose(id, base_url))
-      const sealedSecret =
-        webhook_secret === undefined
-          ? null
-          : await sealForExecutor(database, webhook_secret, webhookPurpose(id))
+      const sealedKey = await seal(api_key, keyPurpose(id, base_url))
+      const sealedSecret = await seal(webhook_secret, webhookPurpose(id))
       await database.transaction(async (sql) => {
         await sql.query(
           // what is not changed stays as it is now, not as it was read: another change may have come between

@@ -47,7 +47,8 @@ const toProblem = ([first]: readonly Violation[]): string => first?.message ?? '
 const toExact = (value: unknown): unknown =>
   typeof value === 'number' && !Number.isSafeInteger(value) ? new JsonNumber(String(value)) : value
 
-const toText = (value: Json): string => {
+/** The JSON text of a value; none where it is nested too deeply. */
+export const toJsonText = (value: unknown): string => {
   try {
     return JSON.stringify(value)
   } catch {
@@ -59,7 +60,7 @@ const toText = (value: Json): string => {
 const toPlain = (value: unknown): Json[] => JSON.parse(JSON.stringify(value)) as Json[]
 
 const readCart = (value: Json): Read => {
-  const raw = toText(value)
+  const raw = toJsonText(value)
   const read = readBy(cartOfferSchema, raw)
   if (!read.ok) return refuse(toProblem(read.violations))
   const { contents, merchant_authorization } = read.value
@@ -182,7 +183,7 @@ const isName = (value: Json): value is string => isShort(value) && toLine(value)
 
 /** Opaque to us, for the merchant alone: a text, or of some peers an object. */
 const toOpaque = (value: Json | undefined): string | null => {
-  const text = value === undefined || typeof value === 'string' ? value : toText(value)
+  const text = value === undefined || typeof value === 'string' ? value : toJsonText(value)
   return text && text.length <= maxOpaqueChars ? text : null
 }
 

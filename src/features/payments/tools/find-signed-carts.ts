@@ -1,50 +1,38 @@
 import { readWholeResult } from '../../../context/result-text.ts'
+import { parseJsonOrText } from '../../../infra/lib/json-text.ts'
 import type { Blobs } from '../../../state/ports/blobs.ts'
 import type { ReadonlyAction } from '../../../state/turn.ts'
 import type { SignedCart } from '../ports/run-payments.ref.ts'
+import { toJsonText } from '../runs/reply-parts.ts'
 
 type JsonObject = Record<string, unknown>
 const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null
 
-const parse = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** The JSON of a text, also with words before and after it, as in the response of a page. */
-const readJson = (text: string): unknown =>
-  parse(text) ??
-  parse(text.slice(text.search(/[[{]/), Math.max(text.lastIndexOf('}'), text.lastIndexOf(']')) + 1))
+const readJson = (text: string): unknown => {
+  const whole = parseJsonOrText(text)
+  const end = Math.max(text.lastIndexOf('}'), text.lastIndexOf(']')) + 1
+  return whole === text ? parseJsonOrText(text.slice(text.search(/[[{]/), end)) : whole
+}
 
 /** As long as a `cart_id` may be: the id goes from step to step, and stands in messages. */
 export const maxCartIdChars = 500
 const isId = (value: unknown): value is string => typeof value === 'string' && value.length <= maxCartIdChars
-
-/** The text of a value, which is nested too deeply where there is none. */
-const stringify = (value: unknown): string | null => {
-  try {
-    return JSON.stringify(value)
-  } catch {
-    return null
-  }
-}
 
 /** A cart of AP2 0.1, by the members that only it has. */
 const readCart = (value: JsonObject): SignedCart | null => {
   const { contents } = value
   const signature = value.merchant_authorization ?? value.merchantAuthorization ?? value.merchant_signature
   if (!isObject(contents) || !isId(contents.id) || typeof signature !== 'string') return null
-  const text = stringify(value)
-  return text === null ? null : { version: '0.1', id: contents.id, text }
+  const text = toJsonText(value)
+  return text === '' ? null : { version: '0.1', id: contents.id, text }
 }
 
 /** A checkout of AP2 0.2: a JWT whose payload has lines. */
 const readCheckout = (token: string): SignedCart | null => {
   const parts = token.split('.')
-  const payload = parts.length === 3 ? parse(Buffer.from(parts[1] ?? '', 'base64url').toString()) : null
+  const payload =
+    parts.length === 3 ? parseJsonOrText(Buffer.from(parts[1] ?? '', 'base64url').toString()) : null
   if (!isObject(payload) || !isId(payload.id) || !Array.isArray(payload.line_items)) return null
   return { version: '0.2', id: payload.id, text: token }
 }
@@ -66,7 +54,7 @@ export const findSignedCarts = async (
   const { call: _call, provenance: _provenance, ...fields } = (await readWholeResult(action, blobs)) ?? {}
   const found = new Map<string, SignedCart>()
   for (const field of Object.values(fields)) {
-    const text = typeof field === 'string' ? field : (stringify(field) ?? '')
+    const text = typeof field === 'string' ? field : toJsonText(field)
     collect(typeof field === 'string' ? readJson(text) : field, found)
     for (const token of text.split(/[^\w.-]+/)) {
       const checkout = readCheckout(token)

@@ -3,9 +3,9 @@ import { readCallInput } from '../../../graph/call-drafts.ts'
 import { chooseAgent } from '../../../graph/choose-agent.ts'
 import { defineTool } from '../../../graph/definitions.ts'
 import { MasonError } from '../../../state/errors.ts'
+import { termsSchema } from '../ports/open-mandate-terms.ts'
 import { toLimitsText } from '../runs/choose-mandate.ts'
 import { chooseProvider } from './choose-provider.ts'
-import { termsSchema } from './open-mandate.ts'
 
 const maxLifetimeMs = 366 * 86_400_000
 

@@ -25,19 +25,8 @@ export const purchaseSchema = z.object({
 export type Purchase = z.infer<typeof purchaseSchema>
 
 /** What a step hands to the next one. */
-export const toResult = ({
-  payment_id,
-  cart_action,
-  cart_id,
-  method,
-  provider_id,
-  method_action = null,
-}: Omit<Purchase, 'method_action'> & Partial<Pick<Purchase, 'method_action'>>) => ({
-  payment_id,
-  cart_action,
-  cart_id,
-  method,
-  provider_id,
+export const toResult = ({ challenge: _, method_action = null, ...ids }: z.input<typeof purchaseSchema>) => ({
+  ...ids,
   ...(method_action !== null && { method_action }),
 })
 
@@ -113,15 +102,6 @@ const methodSchema = z.object({
 })
 type Method = { id: number; route: AgentRoute; token?: { value: string; url: string } }
 
-const findAction = ({ action_history }: History, id: number): ReadonlyAction | undefined =>
-  action_history.flat().find((one) => one.id === id)
-
-const readMethod = async (
-  action: ReadonlyAction,
-  blobs: Reader,
-): Promise<z.output<typeof methodSchema> | undefined> =>
-  methodSchema.safeParse(await readWholeResult(action, blobs)).data
-
 /**
  * Over which agents a cart goes, and the instrument that the person chose for it, of the action `method_action` or else the latest.
  * Null: it came over no agent. Throws `invalid_request` where no instrument is chosen.
@@ -131,12 +111,12 @@ export const findMethod = async (
   { cart_action, cart_id, method_action }: Pick<Purchase, 'cart_action' | 'cart_id' | 'method_action'>,
   blobs: Reader,
 ): Promise<Method | null> => {
-  const action = findAction(state, cart_action)
+  const action = state.action_history.flat().find(({ id }) => id === cart_action)
   const sold = action && soldSchema.safeParse(await readWholeResult(action, blobs)).data
   if (!sold) return null
   const searched = listResults(state).filter(({ id }) => method_action === null || id === method_action)
   for (const one of searched.slice(0, maxActions)) {
-    const method = await readMethod(one, blobs)
+    const method = methodSchema.safeParse(await readWholeResult(one, blobs)).data
     if (method?.cart_id !== cart_id) continue
     const { credentials_agent, alias, user_email = null, token } = method
     return {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { errorDraft, readCallInput, resultDraft } from '../../../graph/call-drafts.ts'
 import { defineTool } from '../../../graph/definitions.ts'
-import type { OpenMandateTerms } from '../ports/run-mandates.ref.ts'
+import type { OpenMandateTerms } from '../ports/open-mandate-terms.ts'
 import { toLimitsText } from '../runs/choose-mandate.ts'
 
 const expiresInMs = 15 * 60_000

@@ -1,7 +1,7 @@
 import { readTimeSpan } from '../calendar.ts'
 import type { MandatedPayment } from '../model.ts'
 import { formatMoney, type Money } from '../money.ts'
-import type { Violation } from '../violations.ts'
+import { createViolation, type Violation } from '../violations.ts'
 import type { CartContents, CartMandate, PaymentMandateV1 } from './types.ts'
 
 const show = (money: Money): string => `${formatMoney(money)} ${money.currency}`
@@ -15,9 +15,8 @@ export const checkCartSum = ({ payment_request: { details } }: CartContents): Vi
   const sum = details.display_items.reduce((all, { amount }) => all + BigInt(amount.minor), 0n)
   if (sum === BigInt(minor) && details.display_items.every(({ amount }) => amount.currency === currency))
     return []
-  const field = 'contents.payment_request.details.total.amount'
-  const message = `${field} is ${show(details.total.amount)}, which is not the sum of display_items: ask the merchant for a new cart`
-  return [{ code: 'sum_mismatch', error: 'invalid_mandate', field, message }]
+  const text = `is ${show(details.total.amount)}, which is not the sum of display_items: ask the merchant for a new cart`
+  return [createViolation('sum_mismatch', 'contents.payment_request.details.total.amount', text)]
 }
 
 /**
@@ -54,9 +53,8 @@ export const joinCartAndPayment = (
   const violations = differences
     .filter(([isSame]) => !isSame)
     .map(([, member, code, expected]): Violation => {
-      const field = `payment_mandate_contents.${member}`
-      const message = `${field} is not ${expected.slice(0, 200)}, as the cart has it: have the person sign this cart`
-      return { code, error: 'invalid_mandate', field, message }
+      const text = `is not ${expected.slice(0, 200)}, as the cart has it: have the person sign this cart`
+      return createViolation(code, `payment_mandate_contents.${member}`, text)
     })
   if (violations.length > 0) return { ok: false, violations }
   const { payer_name = null, payer_email = null, payer_phone = null } = response

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { computeNextUse, readTimeSpan } from '../calendar.ts'
 import { isSameJson } from '../json.ts'
 import { formatMoney } from '../money.ts'
-import { type MandateErrorCode, parseBy, toFieldPath, type Violation } from '../violations.ts'
+import { createViolation, parseBy, toFieldPath, type Violation } from '../violations.ts'
 import { checkLineItems } from './line-items.ts'
 import {
   type Checkout,
@@ -162,7 +162,7 @@ const paymentChecks: Checks<typeof paymentConstraintSchemas, PaymentMandateV2> =
 }
 const pispNames = ['legal_name', 'brand_name', 'domain_name'] as const
 
-const unresolved: MandateErrorCode = 'unresolved_constraint'
+const unresolved = 'unresolved_constraint'
 /** Each constraint by itself. One of an unknown type, one that cannot be read and one that is not disclosed all fail. */
 const checkEach = <Schemas extends Record<string, z.ZodType>, Subject>(
   constraints: readonly { type?: string | null | undefined }[],
@@ -200,12 +200,10 @@ const requireTypes = (
 ): Violation[] =>
   types
     .filter((type) => !constraints.some((constraint) => constraint.type === type))
-    .map((type) => ({
-      code: 'missing_constraint',
-      error: unresolved,
-      field: 'constraints',
-      message: `constraints has no ${type}, which ${reason}: ask the person for a mandate that has one`,
-    }))
+    .map((type) => {
+      const text = `has no ${type}, which ${reason}: ask the person for a mandate that has one`
+      return createViolation('missing_constraint', 'constraints', text, unresolved)
+    })
 
 /** Claims of SD-JWT VC and of the open mandate itself; all others are presets. */
 const ownClaims = new Set(
@@ -219,12 +217,13 @@ const checkPresets = (open: Record<string, unknown>, closed: Record<string, unkn
   Object.entries(open)
     .filter(([name, preset]) => preset != null && !ownClaims.has(name))
     .filter(([name, preset]) => !isSameJson(preset, closed[name]))
-    .map(([name]) => ({
-      code: 'preset_changed',
-      error: 'invalid_mandate',
-      field: toFieldPath([name]),
-      message: `${toFieldPath([name])} is not the value that the open mandate presets: send it unchanged`,
-    }))
+    .map(([name]) =>
+      createViolation(
+        'preset_changed',
+        toFieldPath([name]),
+        'is not the value that the open mandate presets: send it unchanged',
+      ),
+    )
 
 /**
  * All violations of a checkout against its open mandate. List entries that are not disclosed (`{"...": digest}`) allow nothing.

@@ -101,8 +101,8 @@ const checkMerchant = (
 const checkExpiry = ({ contents }: CartMandate, now: number): Violation[] => {
   const end = readTimeSpan(contents.cart_expiry)?.to
   if (end !== undefined && end >= now * 1000) return []
-  const message = `contents.cart_expiry is ${contents.cart_expiry}, which is over: ask the merchant for a new cart`
-  return [{ code: 'cart_expired', error: 'invalid_mandate', field: 'contents.cart_expiry', message }]
+  const text = `is ${contents.cart_expiry}, which is over: ask the merchant for a new cart`
+  return [createViolation('cart_expired', 'contents.cart_expiry', text)]
 }
 
 /** Verifies a cart of AP2 0.1, from its JSON text as it was received: types, expiry, and the merchant's signature for this audience. */

@@ -3,7 +3,7 @@ import { findSigner, type Hop, type MandateKind, type Verification, verifyHops }
 import { checkTimes } from '../tokens/claims.ts'
 import { hashText, isObject, type JsonObject } from '../tokens/encoding.ts'
 import { parseJws } from '../tokens/jws.ts'
-import { attempt, TokenError, toRefuse } from '../tokens/token-error.ts'
+import { attempt, toRefuse } from '../tokens/token-error.ts'
 import { checkCheckoutConstraints, checkPaymentConstraints, type PaymentFacts } from '../v2/constraints.ts'
 import {
   type Checkout,
@@ -15,7 +15,7 @@ import {
   type PaymentMandateV2,
   paymentMandateSchema,
 } from '../v2/types.ts'
-import { parseBy, type Violation } from '../violations.ts'
+import { createViolation, parseBy, type Violation } from '../violations.ts'
 import { conclude, refuseAt, type Verdict } from './verdict.ts'
 
 /** A chain that was verified. Its last hop approves, those before it limit. */
@@ -66,12 +66,10 @@ const checkConcealed = (hop: Hop): Violation[] => {
   const field = toContentField(hop)
   return concealed
     .filter((path) => path.startsWith(field) && !/\.(allowed|acceptable_items)\[/.test(path))
-    .map((path) => ({
-      code: 'concealed_claim',
-      error: 'unresolved_constraint',
-      field: path,
-      message: `${path} has a claim that is not disclosed and may be a limit: send its disclosure`,
-    }))
+    .map((path) => {
+      const text = 'has a claim that is not disclosed and may be a limit: send its disclosure'
+      return createViolation('concealed_claim', path, text, 'unresolved_constraint')
+    })
 }
 
 /** An entry with a claim that is not disclosed, such as its id, allows nothing: it becomes one that is not disclosed at all. */
@@ -161,14 +159,8 @@ export const verifyCheckoutChain = (
   })
 }
 
-const mismatch = (name: string, field: string, what: string, expected: string): Violation => {
-  const { violation } = new TokenError(
-    `${name}_mismatch`,
-    `${field}.${name}`,
-    `is not that of ${what}, ${expected}`,
-  )
-  return { ...violation, error: 'invalid_mandate' }
-}
+const mismatch = (name: string, field: string, what: string, expected: string): Violation =>
+  createViolation(`${name}_mismatch`, `${field}.${name}`, `is not that of ${what}, ${expected}`)
 
 /**
  * Verifies a chain of payment mandates as `verifyCheckoutChain` does. `transactionId` is the hash of the checkout that is paid,

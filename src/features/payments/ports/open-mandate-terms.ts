@@ -7,7 +7,7 @@ const optional = <Schema extends z.ZodType>(schema: Schema) => schema.nullable()
 /** More is no limit that a person reads. */
 const maxEntries = 20
 
-/** What a run proposes that its user lets it buy later. */
+/** What a run proposes that its user lets it buy later: amounts are decimals in major units. `wallet`: over A2A alone. */
 export const termsSchema = z.strictObject({
   merchants: z
     .array(
@@ -59,3 +59,5 @@ export const termsSchema = z.strictObject({
     }),
   ).describe('For merchants that are agents: where the method is, and the address'),
 })
+/** See `termsSchema`. */
+export type OpenMandateTerms = z.output<typeof termsSchema>
