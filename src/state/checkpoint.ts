@@ -36,7 +36,7 @@ export type PreparedAction = { body: ActionBody; bodyText: string; patch: Patch;
 export const fillAction = (node: string, draft: ActionDraft & { next: string[] }): ActionBody => ({
   node,
   preparation: draft.preparation ?? '',
-  summary: cutText(draft.summary, headChars),
+  summary: draft.summary,
   result: draft.result ?? {},
   context: draft.context ?? null,
   relevance: draft.relevance ?? 0.5,
@@ -57,6 +57,7 @@ export const prepareAction = async (
   const text = JSON.stringify(fillAction(node, draft), refuseLost)
   await afterLarge(text)
   const body = check(node, actionBodySchema, JSON.parse(text))
+  body.summary = cutText(body.summary, headChars)
   if (text.length * maxBytesPerUnit > maxInlineBytes) {
     await afterLarge(text)
     body.result = await moveToBlob(body.result, keepBlob)

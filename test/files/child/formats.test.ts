@@ -473,6 +473,8 @@ describe('statements', () => {
     expect(await query("town LIKE '%\\% ö%\\_1' ESCAPE '\\'")).toEqual(['100% Öl_1'])
     expect(await query("town NOT LIKE '%ö%'")).toEqual(['München', 'Ёлка'])
     expect(await query("town LIKE '%WEST)'")).toEqual(['KÖLN (West)'])
+    // a pattern that is read as a regular expression would not end
+    expect(await query(`'${'a'.repeat(5000)}' LIKE '${'%a'.repeat(30)}%ü'`)).toEqual([])
   })
 
   test('a literal that a column cannot hold is refused, with the one that it holds', async () => {

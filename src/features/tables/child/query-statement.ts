@@ -117,17 +117,39 @@ const addFunctions = (database: Database, { sql, tables }: QueryJob): void => {
     })
 }
 
-/** LIKE as SQLite has it, with all letters. */
+/** LIKE as SQLite has it, with all letters: each "%" tries to match as little as it can, and the last one then more. */
 const isLike = (like: unknown, text: unknown, mark?: string): boolean | null => {
   if (like === null || text === null) return null
+  const parts: { sign: string; isAny: boolean; isMany: boolean }[] = []
   let isEscaped = false
-  const toSource = (sign: string): string => {
-    const isPlain = isEscaped || !['%', '_', mark].includes(sign)
+  for (const sign of String(like)) {
+    const isPlain: boolean = isEscaped
     isEscaped = !isPlain && sign === mark
-    if (isPlain) return sign.replace(/[\\^$.*+?()[\]{}|]/, '\\$&')
-    return isEscaped ? '' : sign === '%' ? '.*' : '.'
+    if (!isEscaped)
+      parts.push({
+        sign: sign.toLowerCase(),
+        isAny: !isPlain && sign === '_',
+        isMany: !isPlain && sign === '%',
+      })
   }
-  return new RegExp(`^${[...String(like)].map(toSource).join('')}$`, 'isu').test(String(text))
+  const signs = [...String(text)].map((sign) => sign.toLowerCase())
+  let [at, next, afterMany, retry] = [0, 0, -1, 0]
+  while (at < signs.length) {
+    const part = parts[next]
+    if (part?.isMany) {
+      next += 1
+      afterMany = next
+      retry = at
+    } else if (part?.isAny || part?.sign === signs[at]) {
+      next += 1
+      at += 1
+    } else if (afterMany >= 0) {
+      next = afterMany
+      retry += 1
+      at = retry
+    } else return false
+  }
+  return parts.slice(next).every(({ isMany }) => isMany)
 }
 
 /** What the types of sql.js lack. */
