@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readFileKind } from '../src/features/load-features.ts'
@@ -11,7 +11,7 @@ export const featureListPath = join(root, 'src/app/features.generated.ts')
 
 /** As the formatter breaks it. */
 const toLine = (head: string, body: string): string =>
-  head.length + 1 + body.length <= 110 ? `${head} ${body}` : `${head}\n      ${body}`
+  head.length + 1 + body.length <= 110 ? `${head} ${body}` : `${head}\n    ${body}`
 
 /** The features with their files, as the built package loads them. Throws for a file whose suffix is unknown. */
 export const renderFeatureList = (): string => {
@@ -19,24 +19,36 @@ export const renderFeatureList = (): string => {
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
     .sort()
-  const blocks = features.map((id) => {
-    const files = readdirSync(join(folder, id), { encoding: 'utf8', recursive: true })
+  const lines = features.flatMap((id) =>
+    readdirSync(join(folder, id), { encoding: 'utf8', recursive: true })
       .filter((file) => file.endsWith('.ts') && readFileKind(`src/features/${id}`, file) !== null)
       .sort()
-    const lines = files.map((file) => toLine(`    '${file}': () =>`, `import('../features/${id}/${file}'),`))
-    return [`  ${/^\w+$/.test(id) ? id : `'${id}'`}: {`, ...lines, '  },'].join('\n')
-  })
-  return `import type { FeatureSource } from '../features/load-features.ts'
-
-const filesOf: Readonly<Record<string, FeatureSource['files']>> = {
-${blocks.join('\n')}
+      .map((file) => toLine(`  '${id}/${file}': () =>`, `import('../features/${id}/${file}'),`)),
+  )
+  // what a process reads before it loads anything else
+  const early = features.filter((id) =>
+    /\bexecutor\b/.test(readFileSync(join(folder, id, 'feature.ts'), 'utf8')),
+  )
+  const imports = early.map((id) => `import ${id} from '../features/${id}/feature.ts'\n`)
+  return `import type { FeatureDefinition } from '../features/definitions.ts'
+import type { FeatureSource } from '../features/load-features.ts'
+${imports.join('')}
+const files: FeatureSource['files'] = {
+${lines.join('\n')}
 }
 
+const toId = (path: string): string => path.slice(0, path.indexOf('/'))
+const ids = [...new Set(Object.keys(files).map(toId))]
+
 /** Each folder of src/features with its files, loaded when they are needed; \`npm run features\` writes this file. */
-export const featureSources: readonly FeatureSource[] = Object.entries(filesOf).map(([id, files]) => ({
-  folder: \`src/features/\${id}\`,
-  files,
-}))
+export const featureSources: readonly FeatureSource[] = ids.map((id) => {
+  const own = Object.entries(files).filter(([path]) => toId(path) === id)
+  const names = own.map(([path, load]) => [path.slice(id.length + 1), load] as const)
+  return { folder: \`src/features/\${id}\`, files: Object.fromEntries(names) }
+})
+
+/** Those that add to the settings of a process. */
+export const features: readonly FeatureDefinition[] = [${early.join(', ')}]
 `
 }
 

@@ -152,7 +152,7 @@ const figures: readonly Figure[] = [
   [
     'files that name a feature from outside',
     findFeatureMentions,
-    1,
+    0,
     'use a handle: docs/features.md#handles',
   ],
   ['imports of the composition root', () => compositionRoot.flatMap(listImports), 25],

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { Console } from 'node:console'
 import { Command, CommanderError, Option } from 'commander'
 import { runCommand } from './app/cli/command-runner.ts'
 import type { ConsoleFlags } from './app/cli/console/open-console.ts'
@@ -192,8 +193,11 @@ await runCommand(async (env, scrubber) => {
   const program = createProgram(start, startAlone, await loadFeatureCommands())
   // the commands of a product are loaded for the list of all, and for a name that is none of the others
   const [name = 'help'] = process.argv.slice(2)
+  const isBuiltIn = program.commands.some((command) => command.name() === name)
+  // what a file of a product prints must not be among the objects of --json
+  if (isBuiltIn && process.argv.includes('--json')) globalThis.console = new Console(process.stderr)
   const listsAll = ['help', '--help', '-h'].includes(name)
-  if (listsAll || !(name.startsWith('-') || program.commands.some((command) => command.name() === name)))
+  if (listsAll || !(name.startsWith('-') || isBuiltIn))
     await start(async (environment) => {
       const { loadOwnCommands } = await import('./app/cli/features/own-commands.ts')
       const own = await loadOwnCommands(environment)

@@ -5,6 +5,7 @@
 export type { BusinessApi, Runtime } from './app/api.ts'
 export { serveHttp } from './app/http/serve-http.ts'
 export { openRuntime } from './app/open-runtime.ts'
+export { readConfig } from './app/read-config.ts'
 export type { RuntimeOptions } from './app/runtime-options.ts'
 export { startWorker } from './app/start-worker.ts'
 export { errorDraft, readCallInput, resultDraft } from './graph/call-drafts.ts'
@@ -18,7 +19,7 @@ export {
   type ToolEffects,
 } from './graph/definitions.ts'
 export { requestJson } from './graph/json-request.ts'
-export { type Config, readConfig, readEnvironment } from './infra/config/config.ts'
+export { type Config, readEnvironment } from './infra/config/config.ts'
 export { signJob } from './infra/queue/signed-jobs.ts'
 export { submitRun } from './producer/submit-run.ts'
 export { loadProject, type Project } from './project/load-project.ts'

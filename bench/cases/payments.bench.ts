@@ -25,7 +25,7 @@ const payAll =
   (buy: typeof buyV1 | typeof buyV2): Variant =>
   async (place: Place) => {
     const owner = openPostgresDatabase({ url: place.databaseUrl })
-    const roles = loginRoles.MASON_PAYMENT_DATABASE_URL
+    const roles = loginRoles.payments
     const database = openPostgresDatabase({ url: paymentUrlOf(place.databaseUrl), max: 20, roles })
     await addBuyer(owner, tenant)
     const total = place.count(payments)
@@ -61,7 +61,7 @@ const payAll =
 /** Runs that wait for a payment, one after the other: from the end of the wait to the next action of the run. */
 const goOn: Variant = async (place: Place) => {
   const owner = openPostgresDatabase({ url: place.databaseUrl })
-  const roles = loginRoles.MASON_PAYMENT_DATABASE_URL
+  const roles = loginRoles.payments
   const database = openPostgresDatabase({ url: paymentUrlOf(place.databaseUrl), roles })
   await addBuyer(owner, tenant)
   let paymentId = ''

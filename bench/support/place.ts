@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { type Config, type Environment, readConfig } from '../../src/infra/config/config.ts'
+import { readConfig } from '../../src/app/read-config.ts'
+import type { Config, Environment } from '../../src/infra/config/config.ts'
 import { dropKeys } from '../../test/support/drop-keys.ts'
 import { runAsAdmin, urlOf } from '../../test/support/setup-served.ts'
 import { createProcesses, type Processes } from './processes.ts'

@@ -3,7 +3,7 @@ import { runCommand } from '../../src/app/cli/command-runner.ts'
 import { waitForStopSignal } from '../../src/app/cli/interrupts.ts'
 import { createLog } from '../../src/app/cli/log.ts'
 import { openRuntime } from '../../src/app/open-runtime.ts'
-import { readConfig } from '../../src/infra/config/config.ts'
+import { readConfig } from '../../src/app/read-config.ts'
 import { scriptedModels } from './scripted-models.ts'
 
 /**

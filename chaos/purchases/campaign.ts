@@ -205,7 +205,7 @@ const settleBooks = async ({ databaseUrl, signal }: PurchaseCampaign, agents: Ag
 }
 
 const openWitness = (url: string) => {
-  const roles = loginRoles.MASON_PAYMENT_DATABASE_URL
+  const roles = loginRoles.payments
   const database = openPostgresDatabase({ url, max: 2, roles })
   return { database, [Symbol.asyncDispose]: () => database.close() }
 }

@@ -2,9 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parse, parseAllDocuments } from 'yaml'
 import { featureSources } from '../../src/app/features.generated.ts'
+import { executorSettings } from '../../src/app/read-config.ts'
 import { metricsRef } from '../../src/features/core.ref.ts'
 import { loadKind, openFeatures } from '../../src/features/load-features.ts'
-import { settingNames } from '../../src/infra/config/settings.ts'
+import { settingNames as coreNames } from '../../src/infra/config/settings.ts'
 import type { Check } from '../check-repository.ts'
 import { root } from '../source-tree.ts'
 
@@ -17,7 +18,8 @@ const absent = ['DATABASE_URL', 'DATA_DIR', 'PORT', 'MASON_AUTH', 'MASON_URL', '
 /** The settings that only some of the processes get. */
 const logins = ['MASON_API_DATABASE_URL', 'MASON_WORKER_DATABASE_URL', 'MASON_MIGRATE_URL']
 /** What the executor of payments has alone. */
-const executors = ['MASON_PAYMENT_DATABASE_URL', 'MASON_PAYMENT_KEY', 'MASON_PREVIOUS_PAYMENT_KEYS']
+const executors = Object.keys(executorSettings?.schema.shape ?? {})
+const settingNames: readonly string[] = [...coreNames, ...executors]
 const wanted = settingNames.filter((name) => !absent.includes(name))
 /** Those that Compose passes to a service; the option of Node stands in docs/scale.md. */
 const passedTo = (service: string): string[] =>
@@ -188,7 +190,7 @@ export const deployment: readonly Check[] = [
   ['a resource names what no pod has', () => resources.flatMap(findLoose)],
   [
     'a kustomization has what is no setting',
-    () => Object.keys(literals).filter((name) => !settingNames.includes(name as never)),
+    () => Object.keys(literals).filter((name) => !settingNames.includes(name)),
   ],
   ['a pod is not watched', () => pods.flatMap(findPodProblems)],
   [

@@ -14,9 +14,8 @@ import {
 import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
 import { buildGraph } from '../graph/build.ts'
 import type { Config } from '../infra/config/config.ts'
-import { type Closers, createClosers } from '../infra/lib/closers.ts'
+import { type Closers, closeWithin, createClosers } from '../infra/lib/closers.ts'
 import { newWorkerId } from '../infra/lib/ids.ts'
-import { settlesWithin } from '../infra/lib/timeouts.ts'
 import { createAdminStores } from './admin-stores.ts'
 import type { Runtime } from './api.ts'
 import { createBusinessApis } from './business-api.ts'
@@ -152,11 +151,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       if (config.learning) startMemoryWork()
     },
     startMemoryWork,
-    async close(timeoutMs = 10_000) {
-      const closed = closers
-        .close()
-        .catch((error: unknown) => log.warn({ error: String(error) }, 'closing failed'))
-      await settlesWithin(closed, timeoutMs)
-    },
+    close: (timeoutMs = 10_000) => closeWithin(closers, timeoutMs, log),
   }
 }

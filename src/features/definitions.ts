@@ -5,8 +5,7 @@ import type { Sweep } from '../engine/sessions/retention-sweep.ts'
 import type { ReaderDefinition } from '../files/child/reader-definition.ts'
 import type { AnyNode, AnyTool } from '../graph/definitions.ts'
 import type { Config } from '../infra/config/config.ts'
-import type { ProcessRole } from '../infra/config/role-settings.ts'
-import type { SettingName } from '../infra/config/settings.ts'
+import type { ExecutorSettings, ProcessRole } from '../infra/config/role-settings.ts'
 import type { Database } from '../infra/database/database.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { HealthReport } from '../infra/telemetry/health-report.ts'
@@ -72,6 +71,8 @@ export type FeatureDefinition = {
   sealed?: readonly SealedTable[]
   /** Its variables of the environment, each `MASON_<ID>_…`; their values are under the handle `<id>.settings`. */
   settings?: z.ZodObject
+  /** Of Mason alone: those of them for a process with a login and keys of its own. They are in `Config`. */
+  executor?: ExecutorSettings
 }
 
 /** `*.service.ts`: made once in each process, after what it needs. */
@@ -142,7 +143,7 @@ export type DoctorDefinition = {
   kind: 'doctor'
   name: string
   /** Those that must be valid. */
-  settings: readonly SettingName[]
+  settings: readonly string[]
   check(
     config: Config,
     tools: {

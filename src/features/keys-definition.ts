@@ -1,6 +1,5 @@
 import type { Config } from '../infra/config/config.ts'
 import type { ProcessRole } from '../infra/config/role-settings.ts'
-import type { SettingName } from '../infra/config/settings.ts'
 import type { Database, ProcessDatabases } from '../infra/database/database.ts'
 import type { SealBinding } from '../infra/secrets/envelope.ts'
 import type { KeyFiles } from '../infra/secrets/master-key-files.ts'
@@ -21,7 +20,7 @@ export type KeysDefinition = {
   processes: string
   /** That has the settings, on a database server. */
   role: ProcessRole
-  settings: { current: SettingName; previous: SettingName }
+  settings: { current: string; previous: string }
   readSettings(config: Config): { current: string | null; previous: readonly string[] }
   database(databases: ProcessDatabases): Database | null
   openKeys(config: Config): Promise<MasterKeys>

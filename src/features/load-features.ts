@@ -133,13 +133,13 @@ export const loadRoutes = async (
 
 /** The settings of a feature by its handle. Throws what is wrong with all of its variables, never with a value. */
 const readFeatureSettings = (
-  { file, definition: { id, settings } }: Loaded<'feature'>,
+  { file, source, definition: { id, settings } }: Loaded<'feature'>,
   environment: Environment = {},
 ): Provided[] => {
   if (!settings) return []
   const prefix = `MASON_${id.replaceAll('-', '_').toUpperCase()}_`
   const other = Object.keys(settings.shape).find((name) => !name.startsWith(prefix))
-  if (other !== undefined)
+  if (other !== undefined && source.migrations !== undefined)
     throw toSettingsError(`${file} has the setting "${other}"`, `begin its name with ${prefix}`)
   const { data, error } = settings.strip().safeParse(environment)
   if (!error) return [[{ id: `${id}.settings` }, data]]
@@ -202,6 +202,7 @@ const startServices = (
   services: readonly Loaded<'service'>[],
   core: readonly Provided[],
   refs: readonly Ref<unknown>[],
+  standIn?: () => unknown,
 ) => {
   const values = new Map(core.map(([ref, value]) => [ref.id, value]))
   const byId = new Map<string, Loaded<'service'>>()
@@ -226,7 +227,8 @@ const startServices = (
         'move what both need to a service of its own',
       )
     for (const ref of Object.values(definition.needs)) start(ref.id, [...users, file])
-    values.set(id, definition.start(resolveNeeds(file, definition.needs, (need) => values.get(need))))
+    const needed = resolveNeeds(file, definition.needs, (need) => values.get(need))
+    values.set(id, standIn?.() ?? definition.start(needed))
   }
   for (const { id } of refs) start(id, [])
   return values
@@ -287,13 +289,15 @@ export const openFeatures = async (
   sources: readonly FeatureSource[],
   core: readonly Provided[],
   only?: readonly Ref<unknown>[],
+  /** In place of each service, of which none is started then. */
+  standIn?: () => unknown,
 ) => {
   const features = only ? [] : await loadFeatures(sources)
   const config = core.find(([{ id }]) => id === configRef.id)?.[1] as Config | undefined
   const settings = features.flatMap((feature) => readFeatureSettings(feature, config?.featureVariables))
   const services = only ? await loadServicesOf(sources, only) : await loadKind(sources, 'service')
   const wanted = only ?? services.map(({ definition }) => definition.provides)
-  const values = startServices(services, [...core, ...settings], wanted)
+  const values = startServices(services, [...core, ...settings], wanted, standIn)
   const read: Reader = (id) => values.get(id)
   const find = <Value>({ id }: Ref<Value>): Value | null => (read(id) as Value | undefined) ?? null
   return {

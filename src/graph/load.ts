@@ -20,8 +20,8 @@ type PartModule = Record<string, unknown>
 /** The nodes and tools, each with the file that defines it. */
 export type LoadedParts = GraphParts & { files: ReadonlyMap<AnyNode | AnyTool, string> }
 
-/** How long one file may take to load. */
-export const loadTimeoutMs = 5_000
+/** How long one file may take to load, which on a starved machine is long. */
+export const loadTimeoutMs = 60_000
 
 /** What is wrong with a file that takes too long. */
 export const describeSlowFile = `takes more than ${loadTimeoutMs / 1000} s to load; open connections in \`setup\` of mason.config.ts, or in \`run\``

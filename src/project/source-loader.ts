@@ -28,13 +28,23 @@ export const openSourceLoader = async (root: string): Promise<Loader> => {
   const watch = watchEventLoop(loadTimeoutMs)
   // a file that waits for nothing would end the process without a word
   const awake = setInterval(() => {}, loadTimeoutMs)
+  let loading = root
+  const blame = (code: number): void => {
+    process.stderr.write(
+      `mason: ${loading} ended the process while it was loaded; remove process.exit from it\n`,
+    )
+    process.exitCode = code || 1
+  }
+  process.on('exit', blame)
   return {
     load(path) {
+      loading = path
       watch.say(`mason: ${path} ${describeSlowFile}`)
       return (hasZod(path) ? jiti : jitiWithZod).import(path)
     },
     [Symbol.dispose]() {
       clearInterval(awake)
+      process.off('exit', blame)
       watch[Symbol.dispose]()
     },
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openRuntimeFeatures } from '../../src/app/open-runtime-features.ts'
-import { readConfig } from '../../src/infra/config/config.ts'
+import { readConfig } from '../../src/app/read-config.ts'
 
 test('without a feature that sends webhooks, a request with an address for them is refused', async () => {
   const parts = { sources: [], config: readConfig({}, { role: 'serve' }), layer: {} }

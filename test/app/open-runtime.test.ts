@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openRuntime } from '../../src/app/open-runtime.ts'
-import { readConfig } from '../../src/infra/config/config.ts'
+import { readConfig } from '../../src/app/read-config.ts'
 import { createScrubber } from '../../src/infra/secrets/scrubber.ts'
 import { openFolder } from '../support/file-samples.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openTracing } from '../../src/app/open-tracing.ts'
-import { readConfig } from '../../src/infra/config/config.ts'
+import { readConfig } from '../../src/app/read-config.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { noTracer } from '../../src/state/ports/tracer.ts'

@@ -20,7 +20,7 @@ export const openExecutorDatabase = (backend: Backend, database: Database, max =
   return openPostgresDatabase({
     url: paymentUrlOf(settings.url),
     max,
-    roles: loginRoles.MASON_PAYMENT_DATABASE_URL,
+    roles: loginRoles.payments,
   })
 }
 

@@ -1,5 +1,7 @@
+import { describeError } from '../../graph/load.ts'
 import { type Environment, readEnvironment } from '../../infra/config/config.ts'
 import { createScrubber, type Scrubber } from '../../infra/secrets/scrubber.ts'
+import { isMasonError } from '../../state/errors.ts'
 import { exitCodes, formatCliError, toExitCode } from './errors.ts'
 import { exitOnSignals } from './interrupts.ts'
 
@@ -8,7 +10,7 @@ const exitGraceMs = 2000
 
 /**
  * Runs one command as the whole process: an error becomes a message with its remedy and sets the exit code. An unhandled
- * rejection ends the process, because its state is unknown then. Secrets that the scrubber knows are never printed.
+ * one ends the process, because its state is unknown then. Secrets that the scrubber knows are never printed.
  */
 export const runCommand = async (
   command: (env: () => Environment, scrubber: Scrubber) => Promise<number>,
@@ -18,8 +20,9 @@ export const runCommand = async (
   const printError = (error: unknown): void => {
     process.stderr.write(`${scrubber.text(formatCliError(error, readEnvironmentSafely()))}\n`)
   }
-  process.on('unhandledRejection', (error) => {
-    printError(error)
+  // and an unhandled rejection
+  process.on('uncaughtException', (error) => {
+    printError(isMasonError(error) ? error : new Error(describeError(error), { cause: error }))
     process.exit(exitCodes.failed)
   })
   // the reader of the output has closed it: `mason run … | head`

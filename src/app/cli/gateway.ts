@@ -1,9 +1,10 @@
-import { type Config, type Environment, readConfig } from '../../infra/config/config.ts'
+import type { Config, Environment } from '../../infra/config/config.ts'
 import { findServer } from '../../infra/database/folder-lock.ts'
 import { isMasonError, MasonError } from '../../state/errors.ts'
 import type { RunRequest } from '../../state/run-request.ts'
 import type { RunEvent } from '../../state/run-view.ts'
 import type { Json } from '../../state/runtime-state.ts'
+import { readConfig } from '../read-config.ts'
 import { addAdminToken } from './admin-token.ts'
 
 /** A submitted run that can be followed, answered and cancelled, in this process or over HTTP. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
+import { createFolder } from '../../infra/lib/data-folder.ts'
 import { readMasonVersion, toPackagePath } from '../../infra/lib/package-path.ts'
 import { exitCodes, UsageError } from './errors.ts'
 
@@ -32,7 +33,12 @@ export const initProject = async (folder: string): Promise<number> => {
     if (existsSync(to)) continue
     let text = await readFile(join(source, path), 'utf8')
     for (const [word, value] of Object.entries(words)) text = text.replaceAll(word, value)
-    await mkdir(dirname(to), { recursive: true })
+    await createFolder(dirname(to)).catch(({ message }: Error) => {
+      throw new UsageError(
+        `${root} cannot be created: ${message}`,
+        'name a folder that this user may write to',
+      )
+    })
     await writeFile(to, text, { flag: 'wx' })
     process.stdout.write(`wrote ${relative(process.cwd(), to)}\n`)
   }

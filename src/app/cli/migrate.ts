@@ -1,5 +1,6 @@
-import { type Environment, readConfig } from '../../infra/config/config.ts'
+import type { Environment } from '../../infra/config/config.ts'
 import { loadFeatureSources, readFeatureMigrations } from '../load-feature-sources.ts'
+import { readConfig } from '../read-config.ts'
 import { describeDatabase } from './banner.ts'
 import { exitCodes } from './errors.ts'
 

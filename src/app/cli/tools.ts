@@ -1,6 +1,7 @@
 import { relative } from 'node:path'
-import { type Environment, readConfig } from '../../infra/config/config.ts'
+import type { Environment } from '../../infra/config/config.ts'
 import { loadProduct } from '../load-all-parts.ts'
+import { readConfig } from '../read-config.ts'
 import { exitCodes } from './errors.ts'
 
 /** `mason tools`: lists the nodes and tools of a run, with those of the product. Returns the exit code. */

@@ -29,10 +29,14 @@ const maxWords = 1000
 
 const words = ({ texts }: AgentReply): string => toPlainLine(texts.join(' '), maxWords) || 'no reason'
 
-/** An error with words of an agent, which are not trusted. */
-export const agentErrorDraft = (summary: string, text: string): ActionDraft => {
+/** Ends a call with an error that has words of an agent, which are not trusted. */
+export const failCall = <State>(
+  { checkpoint }: { checkpoint(draft: ActionDraft): State },
+  summary: string,
+  text: string,
+): State => {
   const draft = errorDraft(summary, `Error: ${text}`)
-  return { ...draft, result: { ...draft.result, provenance: 'agent' } }
+  return checkpoint({ ...draft, result: { ...draft.result, provenance: 'agent' } })
 }
 
 /** Why a reply is of no use: what the failure means and what to do, or the agent's own words; null: it is of use. */

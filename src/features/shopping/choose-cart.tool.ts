@@ -3,7 +3,7 @@ import { readCallInput } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { toPlainLine } from '../../state/text/plain-line.ts'
 import type { ReadonlyAction } from '../../state/turn.ts'
-import { agentErrorDraft } from './agent-replies.ts'
+import { failCall } from './agent-replies.ts'
 import { findChosenOffer, toOption } from './chosen-offer.ts'
 import { findLatest } from './shopping-results.ts'
 import { answerMs, listOffers } from './wording.ts'
@@ -46,19 +46,16 @@ export default defineTool({
     const { cart_ids, why } = readCallInput(context)
     const found = await findLatest(state, 'find_products', context.blobs)
     if (!found)
-      return context.checkpoint(
-        agentErrorDraft('There are no offers', 'there are no offers yet: call find_products first.'),
-      )
+      return failCall(context, 'There are no offers', 'there are no offers yet: call find_products first.')
     const { offers, id: _id, ...sale } = found
     const ids = [...new Set(cart_ids)]
     const shown = ids.flatMap((id) => offers.find(({ cart_id }) => cart_id === id) ?? [])
     const unknown = ids.filter((id) => !offers.some(({ cart_id }) => cart_id === id))
     if (unknown.length > 0)
-      return context.checkpoint(
-        agentErrorDraft(
-          'There is no such cart',
-          `there is no cart "${unknown.join('", "')}". Choose among: ${offers.map(({ cart_id }) => cart_id).join(', ')}.`,
-        ),
+      return failCall(
+        context,
+        'There is no such cart',
+        `there is no cart "${unknown.join('", "')}". Choose among: ${offers.map(({ cart_id }) => cart_id).join(', ')}.`,
       )
     const missed = readUnknown(state.action_history.flat())
     const reply = await context.ask({
@@ -73,7 +70,7 @@ export default defineTool({
       expires_in_ms: answerMs,
     })
     if (reply.kind === 'expired')
-      return context.checkpoint(agentErrorDraft('No item was chosen in time', 'no item was chosen in time.'))
+      return failCall(context, 'No item was chosen in time', 'no item was chosen in time.')
     const answer = String(reply.answer)
     const chosen = findChosenOffer(answer, shown)
     if (!chosen)

@@ -5,7 +5,7 @@ import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { FeatureServices } from '../../state/ports/services.ts'
 import { ap2Defaults, ap2Keys, ap2Texts } from '../ap2-wire.ts'
-import { agentErrorDraft, agentNameSchema, askShop, dataPart, sayProblems } from './agent-replies.ts'
+import { agentNameSchema, askShop, dataPart, failCall, sayProblems } from './agent-replies.ts'
 
 const listMandates = async ({ mandates }: Pick<FeatureServices, 'mandates'>) =>
   (await mandates.listUsable()).flatMap((one) => (one.wallet ? [{ ...one, wallet: one.wallet }] : []))
@@ -48,16 +48,14 @@ export default defineTool({
         dataPart(ap2Keys.shoppingAgentId, ap2Defaults.shoppingAgentId),
       ],
     })
-    if ('problem' in reply)
-      return context.checkpoint(agentErrorDraft(`${agent} did not search`, reply.problem))
+    if ('problem' in reply) return failCall(context, `${agent} did not search`, reply.problem)
     const { offers, problems, risk_data } = reply.parts
     const found = offers.find(({ version, label }) => version === '0.2' && label === name)
     if (!found)
-      return context.checkpoint(
-        agentErrorDraft(
-          `${agent} does not have it`,
-          `${agent} offers no "${name}" in AP2 0.2. Tell the user, or try another merchant or item.${sayProblems(problems)}`,
-        ),
+      return failCall(
+        context,
+        `${agent} does not have it`,
+        `${agent} offers no "${name}" in AP2 0.2. Tell the user, or try another merchant or item.${sayProblems(problems)}`,
       )
     const { signed: _signed, ...offer } = found
     return context.checkpoint({

@@ -4,7 +4,7 @@ import { chooseAgent } from '../../graph/choose-agent.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
 import { ap2Defaults, ap2Keys, ap2Texts } from '../ap2-wire.ts'
-import { agentErrorDraft, agentNameSchema, askShop, dataPart, sayProblems } from './agent-replies.ts'
+import { agentNameSchema, askShop, dataPart, failCall, sayProblems } from './agent-replies.ts'
 import { findRefundDays, getLatest, type Intent, isUnwanted, type ShownOffer } from './shopping-results.ts'
 import { listOffers } from './wording.ts'
 
@@ -52,8 +52,7 @@ export default defineTool({
         dataPart(ap2Keys.shoppingAgentId, ap2Defaults.shoppingAgentId),
       ],
     })
-    if ('problem' in reply)
-      return context.checkpoint(agentErrorDraft(`${agent} did not search`, reply.problem))
+    if ('problem' in reply) return failCall(context, `${agent} did not search`, reply.problem)
     const { offers, problems, risk_data } = reply.parts
     const judged = offers.map(({ signed: _signed, ...offer }) => ({
       offer,

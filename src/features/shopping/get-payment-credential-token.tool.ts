@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { chooseAgent } from '../../graph/choose-agent.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { ap2Keys, ap2Texts } from '../ap2-wire.ts'
-import { agentErrorDraft, askShop, dataPart } from './agent-replies.ts'
+import { askShop, dataPart, failCall } from './agent-replies.ts'
 import { getLatest } from './shopping-results.ts'
 
 /**
@@ -42,15 +42,13 @@ export default defineTool({
       ],
       ...(context_id !== null && { context_id }),
     })
-    if ('problem' in reply)
-      return checkpoint(agentErrorDraft(`${credentials_agent} gave no token`, reply.problem))
+    if ('problem' in reply) return failCall(context, `${credentials_agent} gave no token`, reply.problem)
     const { token: value } = reply.parts
     if (value === null)
-      return checkpoint(
-        agentErrorDraft(
-          `${credentials_agent} gave no token`,
-          `${credentials_agent} gave no token for ${alias}. Call get_payment_methods again, and let the user choose another one.`,
-        ),
+      return failCall(
+        context,
+        `${credentials_agent} gave no token`,
+        `${credentials_agent} gave no token for ${alias}. Call get_payment_methods again, and let the user choose another one.`,
       )
     return checkpoint({
       summary: 'Got the token of the payment method',

@@ -4,7 +4,7 @@ import { chooseAgent } from '../../graph/choose-agent.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
 import { ap2Keys, ap2Texts } from '../ap2-wire.ts'
-import { agentErrorDraft, agentNameSchema, askShop, dataPart } from './agent-replies.ts'
+import { agentNameSchema, askShop, dataPart, failCall } from './agent-replies.ts'
 import { checkSaidByUser, findLatest, getLatest } from './shopping-results.ts'
 import { answerMs } from './wording.ts'
 
@@ -55,15 +55,13 @@ export default defineTool({
       ],
       ...(sale.context_id !== null && { context_id: sale.context_id }),
     })
-    if ('problem' in reply)
-      return checkpoint(agentErrorDraft(`${agent} gave no payment methods`, reply.problem))
+    if ('problem' in reply) return failCall(context, `${agent} gave no payment methods`, reply.problem)
     const [first, ...others] = reply.parts.aliases ?? []
     if (first === undefined)
-      return checkpoint(
-        agentErrorDraft(
-          'No payment method fits',
-          `${user_email} has no payment method at ${agent} that this merchant takes. Ask the user for another account, or choose another merchant.`,
-        ),
+      return failCall(
+        context,
+        'No payment method fits',
+        `${user_email} has no payment method at ${agent} that this merchant takes. Ask the user for another account, or choose another merchant.`,
       )
     const options = [first, ...others]
     const answer =
@@ -76,9 +74,7 @@ export default defineTool({
             expires_in_ms: answerMs,
           })
     if (answer?.kind === 'expired')
-      return checkpoint(
-        agentErrorDraft('No payment method was chosen', 'no payment method was chosen in time.'),
-      )
+      return failCall(context, 'No payment method was chosen', 'no payment method was chosen in time.')
     const alias = answer ? String(answer.answer) : first
     const next = sale.version === '0.1' ? 'get_payment_credential_token' : context.payments.approvalTool
     return checkpoint({

@@ -6,7 +6,7 @@ import { MasonError } from '../../state/errors.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { toPlainLine } from '../../state/text/plain-line.ts'
 import { ap2Keys, ap2Texts } from '../ap2-wire.ts'
-import { agentErrorDraft, agentNameSchema, askShop, dataPart, sayProblems } from './agent-replies.ts'
+import { agentNameSchema, askShop, dataPart, failCall, sayProblems } from './agent-replies.ts'
 import { checkSaidByUser, findLatest } from './shopping-results.ts'
 import { answerMs, isYes } from './wording.ts'
 
@@ -102,15 +102,13 @@ export default defineTool({
       // one conversation for the whole purchase, as in the demo
       ...(choice?.context_id != null && { context_id: choice.context_id }),
     })
-    if ('problem' in reply)
-      return context.checkpoint(agentErrorDraft(`${agent} gave no address`, reply.problem))
+    if ('problem' in reply) return failCall(context, `${agent} gave no address`, reply.problem)
     const found = reply.parts.address
     if (found === null || typeof found !== 'object' || Array.isArray(found))
-      return context.checkpoint(
-        agentErrorDraft(
-          `${agent} has no address`,
-          `${agent} has no shipping address of ${email}. Ask the user for one and give it as address.${sayProblems(reply.parts.problems)}`,
-        ),
+      return failCall(
+        context,
+        `${agent} has no address`,
+        `${agent} has no shipping address of ${email}. Ask the user for one and give it as address.${sayProblems(reply.parts.problems)}`,
       )
     return context.checkpoint({
       summary: `Got the shipping address from ${agent}`,

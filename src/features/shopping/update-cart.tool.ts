@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineTool } from '../../graph/definitions.ts'
 import { ap2Defaults, ap2Keys, ap2Texts } from '../ap2-wire.ts'
-import { type AgentOffer, agentErrorDraft, askShop, dataPart, sayProblems } from './agent-replies.ts'
+import { type AgentOffer, askShop, dataPart, failCall, sayProblems } from './agent-replies.ts'
 import { findLatest, getLatest, isUnwanted, type ShownOffer } from './shopping-results.ts'
 
 /**
@@ -59,14 +59,13 @@ export default defineTool({
       ],
       ...(context_id !== null && { context_id }),
     })
-    if ('problem' in reply) return checkpoint(agentErrorDraft(`${agent} gave no final cart`, reply.problem))
+    if ('problem' in reply) return failCall(context, `${agent} gave no final cart`, reply.problem)
     const { parts } = reply
     const fail = (what: string) =>
-      checkpoint(
-        agentErrorDraft(
-          `The cart of ${agent} cannot be paid`,
-          `${agent} ${what}. Nothing is paid. Tell the user, and search again.${sayProblems(parts.problems)}`,
-        ),
+      failCall(
+        context,
+        `The cart of ${agent} cannot be paid`,
+        `${agent} ${what}. Nothing is paid. Tell the user, and search again.${sayProblems(parts.problems)}`,
       )
     const final = parts.offers.find(({ cart_id }) => cart_id === offer.cart_id)
     const [other] = parts.offers

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { MasonError, toSettingsError } from '../../state/errors.ts'
-import { paymentSettings } from './payment-settings.ts'
+import { type MasonError, toSettingsError } from '../../state/errors.ts'
 import {
+  type ExecutorSettings,
   findRoleErrors,
   isWorker,
   type ProcessRole,
@@ -11,7 +11,7 @@ import {
   readSettings,
   type SettingError,
 } from './role-settings.ts'
-import { type SettingName, type Settings, settingNames, settingRemedies, settingsSchema } from './settings.ts'
+import { type Settings, settingNames, settingRemedies, settingsSchema } from './settings.ts'
 import { readStorageLocations, type StorageLocations } from './storage.ts'
 
 /**
@@ -103,6 +103,8 @@ export type ServerDatabase = {
   workerUrl?: string | undefined
   /** The executor of payments; only that process and `mason migrate` have it. */
   paymentUrl?: string | undefined
+  /** The setting that names it. */
+  paymentSetting?: string | undefined
   /** Who migrates; absent: the user of `url`. */
   migrateUrl?: string | undefined
 }
@@ -134,51 +136,40 @@ export const readEnvironment = (folder = process.cwd()): Environment => {
   }
 }
 
-/**
- * All settings that a process of this role needs. Throws `invalid_settings` with every error at once in
- * `detail.errors`. An empty setting counts as absent, so that compose files can pass optional settings on.
- *
- * @example
- * ```ts
- * import { readConfig, readEnvironment } from 'mason-runtime'
- *
- * const config = readConfig(readEnvironment(), { role: 'serve' })
- * console.log(config.http.port)
- * ```
- */
-export const readConfig = (env: Environment, options: { role: ProcessRole }): Config => {
-  const { config, errors } = inspectConfig(env, options)
-  if (errors.length === 0) return config
-  throw new MasonError(
-    'invalid_settings',
-    `${errors.length === 1 ? 'a setting is' : `${errors.length} settings are`} wrong: ${errors.map(({ setting, problem }) => `${setting} ${problem}`).join('; ')}`,
-    {
-      remedy: errors.map(({ setting, remedy }) => `${setting}: ${remedy}`).join('; '),
-      detail: { errors },
-    },
-  )
-}
-
-/** The errors, and the configuration without the settings that have one; for the doctor. */
-export const inspectConfig = (
+/** The errors, and the configuration without the settings that have one. `executor`: what a feature adds; absent: none does. */
+export const inspectSettings = (
   env: Environment,
-  options: { role: ProcessRole },
+  role: ProcessRole,
+  executor?: ExecutorSettings,
 ): { config: Config; errors: SettingError[] } => {
-  const { role } = options
-  const raw = readRawSettings(env, readSettings[role] ?? settingNames)
-  const settingErrors = (settingsSchema.safeParse(raw).error?.issues ?? []).map(({ path, message }) => {
-    const setting = path[0] as SettingName
-    return { setting, problem: message, remedy: settingRemedies[setting] }
+  const schema = settingsSchema.extend(executor?.schema.shape ?? {})
+  const remedies: Readonly<Record<string, string>> = { ...settingRemedies, ...executor?.remedies }
+  const own = executor?.readBy[role] ?? (readSettings[role] ? [] : Object.keys(executor?.schema.shape ?? {}))
+  const raw = readRawSettings(env, [...(readSettings[role] ?? settingNames), ...own])
+  const settingErrors = (schema.safeParse(raw).error?.issues ?? []).map(({ path, message }) => {
+    const setting = String(path[0])
+    return { setting, problem: message, remedy: remedies[setting] ?? '' }
   })
-  const errors = [...settingErrors, ...findRoleErrors(raw, role)]
-  const valid: RawSettings = { ...raw }
+  const errors = [...settingErrors, ...findRoleErrors(raw, role, remedies, executor?.rules)]
+  const valid = { ...raw }
   for (const { setting } of settingErrors) delete valid[setting]
-  const others = Object.keys(env).filter((name) => name.startsWith('MASON_') && !(name in settingRemedies))
-  const config = toConfig(settingsSchema.parse(valid), valid, role)
-  return { config: { ...config, featureVariables: readRawSettings(env, others) }, errors }
+  const others = Object.keys(env).filter((name) => name.startsWith('MASON_') && !(name in remedies))
+  const all = schema.parse(valid) as AllSettings
+  const database = toDatabase(all, role, executor?.names.url)
+  // a process of a server that is not the executor must not hold its key, whatever its environment has
+  const isExecutor = role === 'payments' || database.kind === 'embedded'
+  const read = <Value>(name = ''): Value | undefined => (isExecutor ? (all[name] as Value) : undefined)
+  const config: Config = {
+    ...toConfig(all, valid),
+    database,
+    paymentKey: read<string>(executor?.names.key) ?? null,
+    previousPaymentKeys: read<string[]>(executor?.names.previousKeys) ?? [],
+    featureVariables: readRawSettings(env, others),
+  }
+  return { config, errors }
 }
 
-const readRawSettings = (env: Environment, names: readonly string[]): RawSettings & Environment =>
+const readRawSettings = (env: Environment, names: readonly string[]): RawSettings =>
   Object.fromEntries(
     names.flatMap((name) => {
       const value = env[name]?.trim()
@@ -194,24 +185,28 @@ export const readSettingErrors = (error: MasonError): SettingError[] =>
 
 const megabyte = 1024 * 1024
 
-const toDatabase = (settings: Settings, role: ProcessRole): Config['database'] => {
+type AllSettings = Settings & Record<string, unknown>
+
+const toDatabase = (settings: AllSettings, role: ProcessRole, named = ''): Config['database'] => {
   const { DATABASE_URL, MASON_MIGRATE_URL: migrateUrl } = settings
   const apiUrl = isWorker(role) ? undefined : settings.MASON_API_DATABASE_URL
   const workerUrl = role === 'api' ? undefined : settings.MASON_WORKER_DATABASE_URL
-  const paymentUrl = role === 'payments' || role === 'migrate' ? settings[paymentSettings.url] : undefined
+  const paymentSetting = role === 'payments' || role === 'migrate' ? named : undefined
+  const paymentUrl = settings[paymentSetting ?? ''] as string | undefined
   if (role === 'payments' && paymentUrl !== undefined)
-    return { kind: 'postgres', url: paymentUrl, paymentUrl }
+    return { kind: 'postgres', url: paymentUrl, paymentUrl, paymentSetting }
   const own =
     role === 'migrate' ? migrateUrl : role === 'api' ? apiUrl : isWorker(role) ? workerUrl : undefined
+  const logins = { apiUrl, workerUrl, paymentUrl, paymentSetting }
   const url = own ?? DATABASE_URL ?? apiUrl ?? workerUrl ?? paymentUrl
   return url === undefined
     ? { kind: 'embedded', dataDir: settings.DATA_DIR }
-    : { kind: 'postgres', url, apiUrl, workerUrl, paymentUrl, migrateUrl: migrateUrl ?? DATABASE_URL }
+    : { kind: 'postgres', url, ...logins, migrateUrl: migrateUrl ?? DATABASE_URL }
 }
 
-const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Config => ({
-  database: toDatabase(settings, role),
-  ...toPaymentKeys(settings, role),
+type FoundApart = 'database' | 'paymentKey' | 'previousPaymentKeys'
+
+const toConfig = (settings: Settings, raw: RawSettings): Omit<Config, FoundApart> => ({
   redisUrl: settings.REDIS_URL ?? null,
   queuePrefix: settings.MASON_QUEUE_PREFIX,
   http: { port: settings.PORT, host: settings.HOST },
@@ -261,15 +256,6 @@ const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Conf
   featureFolders: settings.MASON_FEATURES,
   client: { url: settings.MASON_URL ?? null, token: settings.MASON_TOKEN ?? null },
 })
-
-/** A process of a server that is not the executor must not hold its key, whatever its environment has. */
-const toPaymentKeys = (settings: Settings, role: ProcessRole) => {
-  const isExecutor = role === 'payments' || toDatabase(settings, role).kind === 'embedded'
-  return {
-    paymentKey: isExecutor ? (settings[paymentSettings.key] ?? null) : null,
-    previousPaymentKeys: isExecutor ? settings[paymentSettings.previousKeys] : [],
-  }
-}
 
 const toOpenAIConfig = (settings: Settings): NonNullable<Config['openai']> => ({
   apiKey: settings.OPENAI_API_KEY ?? null,

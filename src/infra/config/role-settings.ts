@@ -1,10 +1,10 @@
 import { isIPv4 } from 'node:net'
-import { createPaymentRules, paymentSettings } from './payment-settings.ts'
-import { adminTokenCommand, masterKeyCommand, type SettingName, settingRemedies } from './settings.ts'
+import type { z } from 'zod'
+import { adminTokenCommand, masterKeyCommand, type SettingName } from './settings.ts'
 import { listMissingStorage, type StorageSetting, storageRemedies } from './storage.ts'
 
 /** A wrong setting and its remedy. Never contains the value of a secret. */
-export type SettingError = { setting: SettingName; problem: string; remedy: string }
+export type SettingError = { setting: string; problem: string; remedy: string }
 
 /** The kind of process, which decides the settings it needs. */
 export type ProcessRole =
@@ -25,7 +25,7 @@ export type ProcessRole =
 export const isWorker = (role: ProcessRole): boolean => role === 'worker' || role === 'memory'
 
 /** The settings as the environment has them, without the empty ones. */
-export type RawSettings = Partial<Record<SettingName, string>>
+export type RawSettings = Partial<Record<SettingName, string>> & Record<string, string | undefined>
 
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
@@ -40,7 +40,6 @@ export const databaseSettings = ['DATABASE_URL', ...bothLogins, 'DATA_DIR'] as c
 export const readSettings: Partial<Record<ProcessRole, readonly SettingName[]>> = {
   payments: [
     ...databaseSettings,
-    ...Object.values(paymentSettings),
     'MASON_MIGRATE_URL',
     'MASON_MASTER_KEY',
     'REDIS_URL',
@@ -52,10 +51,9 @@ export const readSettings: Partial<Record<ProcessRole, readonly SettingName[]>> 
     'HOST',
     'LOG_LEVEL',
   ],
-  migrate: [...databaseSettings, paymentSettings.url, 'MASON_MIGRATE_URL', 'MASON_FEATURES', 'LOG_LEVEL'],
+  migrate: [...databaseSettings, 'MASON_MIGRATE_URL', 'MASON_FEATURES', 'LOG_LEVEL'],
   keys: [
     ...databaseSettings,
-    ...Object.values(paymentSettings),
     'MASON_MASTER_KEY',
     'MASON_PREVIOUS_MASTER_KEYS',
     'MASON_FEATURES',
@@ -67,7 +65,7 @@ export const readSettings: Partial<Record<ProcessRole, readonly SettingName[]>> 
 }
 
 /** Whether the process works on a server, and not on the embedded database. */
-const isServed = (raw: RawSettings): boolean =>
+export const isServed = (raw: RawSettings): boolean =>
   raw.DATABASE_URL !== undefined || bothLogins.some((name) => raw[name] !== undefined)
 
 /** The logins that a role may work with in place of DATABASE_URL. */
@@ -90,7 +88,7 @@ const findDatabase = (raw: RawSettings, role: ProcessRole): string | null => {
 const readUser = (url: string): string | null => (URL.canParse(url) ? new URL(url).username : null)
 
 /** The setting whose user is that of this database too. */
-const findSharedUser = (raw: RawSettings, url: string): SettingName | undefined =>
+export const findSharedUser = (raw: RawSettings, url: string): SettingName | undefined =>
   ([...bothLogins, 'MASON_MIGRATE_URL', 'DATABASE_URL'] as const).find((name) => {
     const other = raw[name]
     return other !== undefined && readUser(other) === readUser(url)
@@ -98,11 +96,24 @@ const findSharedUser = (raw: RawSettings, url: string): SettingName | undefined 
 
 type Rule = {
   roles: readonly ProcessRole[]
-  setting: SettingName
+  setting: string
   /** What is wrong with the setting, in view of the others. */
   problem(raw: RawSettings, role: ProcessRole): string | false
   /** Absent: that of a wrong value. */
   remedy?: string | ((raw: RawSettings, role: ProcessRole) => string)
+}
+
+/** What a feature adds for a process with a login and keys of its own, which no other process of a server gets. */
+export type ExecutorSettings = {
+  names: { url: string; key: string; previousKeys: string }
+  /** Of all its settings. */
+  schema: z.ZodObject
+  /** Those that a role reads which does not read all. */
+  readBy: Partial<Record<ProcessRole, readonly string[]>>
+  /** What to do about a wrong value of each. */
+  remedies: Readonly<Record<string, string>>
+  /** What it lacks, and what must not be set together. */
+  rules: readonly Rule[]
 }
 
 const apis = ['serve', 'api'] as const
@@ -195,7 +206,6 @@ const rules: readonly Rule[] = [
       'is missing: it encrypts the API keys of vendors in the database',
     remedy: `create one, keep it safe, and set it for every process: ${masterKeyCommand}`,
   },
-  ...createPaymentRules(isServed, findSharedUser),
   ...(Object.keys(storageRemedies) as StorageSetting[]).map(
     (setting): Rule => ({
       roles: storages,
@@ -223,8 +233,13 @@ const rules: readonly Rule[] = [
 ]
 
 /** The settings that a role lacks, or has beside others that do not go with them. */
-export const findRoleErrors = (raw: RawSettings, role: ProcessRole): SettingError[] =>
-  rules.flatMap(({ roles, setting, problem: find, remedy = settingRemedies[setting] }) => {
+export const findRoleErrors = (
+  raw: RawSettings,
+  role: ProcessRole,
+  remedies: Readonly<Record<string, string>>,
+  ofExecutor: readonly Rule[] = [],
+): SettingError[] =>
+  [...rules, ...ofExecutor].flatMap(({ roles, setting, problem: find, remedy = remedies[setting] ?? '' }) => {
     const problem = roles.includes(role) && find(raw, role)
     return problem
       ? [{ setting, problem, remedy: typeof remedy === 'string' ? remedy : remedy(raw, role) }]

@@ -2,7 +2,6 @@ import { statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { createPaymentRemedies, createPaymentShape } from './payment-settings.ts'
 import { createStorageShape, storageRemedies, toFixedRoot } from './storage.ts'
 
 /** Every setting of the environment with its valid values and the remedy for a wrong one. CONTRACT section 2. */
@@ -61,7 +60,8 @@ const is32Bytes = (text: string): boolean =>
 
 const splitList = (text: string): string[] => text.split(',').map((one) => one.trim())
 
-const key32 = () =>
+/** 32 bytes in base64. */
+export const key32 = () =>
   checkedText((text) => (is32Bytes(text) ? null : 'must be 32 bytes in base64 (44 characters)'))
 
 /** `describe` gets the first that is wrong, and its number: a message never has a secret. */
@@ -75,7 +75,9 @@ const listOf = (isValid: (one: string) => boolean, describe: (wrong: string, nth
     .transform(splitList)
     .default([])
 
-const listOfKeys32 = () => listOf(is32Bytes, (_, nth) => `keys of 32 bytes in base64; key ${nth} is not`)
+/** Such keys, separated by commas. */
+export const listOfKeys32 = () =>
+  listOf(is32Bytes, (_, nth) => `keys of 32 bytes in base64; key ${nth} is not`)
 
 const folderList = () =>
   listOf(
@@ -107,7 +109,8 @@ const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 /** Megabytes of request bodies in flight that a process holds, and that the requests of one token may. */
 export const defaultBodyMemoryMb = { process: 128, token: 64 }
-const databaseAddress = () => address(['postgres:', 'postgresql:'], { userInfo: true })
+/** The address of a database server. */
+export const databaseAddress = () => address(['postgres:', 'postgresql:'], { userInfo: true })
 
 /** All settings with their defaults; parses the texts of the environment. */
 export const settingsSchema = z.object({
@@ -131,7 +134,6 @@ export const settingsSchema = z.object({
   MASON_METRICS_PORT: wholeNumber(0, 65_535).optional(),
   MASON_MASTER_KEY: key32().optional(),
   MASON_PREVIOUS_MASTER_KEYS: listOfKeys32(),
-  ...createPaymentShape(databaseAddress().optional(), key32().optional(), listOfKeys32()),
   MASON_ADMIN_TOKEN: headerText().optional(),
   MASON_AUTH: oneOfWords(['required', 'off']).default('required'),
   MASON_METRICS: oneOfWords(['open', 'admin', 'off']).default('open'),
@@ -225,7 +227,6 @@ export const settingRemedies: Record<SettingName, string> = {
     'set a free port such as 9464, another one for each process on this machine, or remove it',
   MASON_MASTER_KEY: `create one and keep it safe: ${masterKeyCommand}`,
   MASON_PREVIOUS_MASTER_KEYS: 'copy the earlier values of MASON_MASTER_KEY again, separated by commas',
-  ...createPaymentRemedies(masterKeyCommand),
   MASON_ADMIN_TOKEN: `create one: ${adminTokenCommand}`,
   MASON_AUTH: 'remove it, so that every call needs a token',
   MASON_METRICS: 'set admin to ask for the admin token at /metrics, or off for no /metrics',

@@ -1,27 +1,26 @@
 import type { ServerDatabase } from '../config/config.ts'
-import { paymentSettings } from '../config/payment-settings.ts'
 
 /** The login of one kind of process, as its setting names it. */
-export type ProcessLogin = { setting: keyof typeof loginRoles; url: string }
+export type ProcessLogin = { setting: string; url: string; roles: { plain: string; business: string } }
 
 /** The only roles that each login is a member of: across businesses, and for one. */
 export const loginRoles = {
-  MASON_API_DATABASE_URL: { plain: 'mason_admin', business: 'mason_api' },
-  MASON_WORKER_DATABASE_URL: { plain: 'mason_worker', business: 'mason_business' },
-  [paymentSettings.url]: { plain: 'mason_payments', business: 'mason_payments' },
+  api: { plain: 'mason_admin', business: 'mason_api' },
+  worker: { plain: 'mason_worker', business: 'mason_business' },
+  payments: { plain: 'mason_payments', business: 'mason_payments' },
 } as const
 
 /** The logins of settings, for those that are set. */
 export const listLogins = (
-  settings: Pick<ServerDatabase, 'apiUrl' | 'workerUrl' | 'paymentUrl'>,
+  settings: Pick<ServerDatabase, 'apiUrl' | 'workerUrl' | 'paymentUrl' | 'paymentSetting'>,
 ): ProcessLogin[] =>
   (
     [
-      ['MASON_API_DATABASE_URL', settings.apiUrl],
-      ['MASON_WORKER_DATABASE_URL', settings.workerUrl],
-      [paymentSettings.url, settings.paymentUrl],
+      ['MASON_API_DATABASE_URL', settings.apiUrl, loginRoles.api],
+      ['MASON_WORKER_DATABASE_URL', settings.workerUrl, loginRoles.worker],
+      [settings.paymentSetting ?? 'the executor', settings.paymentUrl, loginRoles.payments],
     ] as const
-  ).flatMap(([setting, url]) => (url === undefined ? [] : [{ setting, url }]))
+  ).flatMap(([setting, url, roles]) => (url === undefined ? [] : [{ setting, url, roles }]))
 
 /** Whether a part of the process has no login of its own. A process of one part has that part's as its `url`. */
 export const sharesLogin = ({ url, apiUrl, workerUrl, paymentUrl }: ServerDatabase): boolean =>

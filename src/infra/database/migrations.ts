@@ -124,7 +124,8 @@ export const findMigrationGap = async (
         applied.length === 0
           ? 'the database is not migrated, or this login may not use it'
           : `the database is older than this version: migrations are missing: ${list(missing)}`,
-      remedy: 'run `mason migrate` with the settings of all processes, or start with --migrate',
+      remedy:
+        'run `mason migrate` with the settings of all processes, or start `mason serve` or `mason worker` with --migrate',
     }
   const unknown = applied.filter(
     ({ name }) => !all.some((one) => one.name === name) && !isOfRemovedFeature(name, all),

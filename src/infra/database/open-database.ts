@@ -1,6 +1,5 @@
 import type { Log } from '../../state/ports/log.ts'
 import type { Config } from '../config/config.ts'
-import { paymentSettings } from '../config/payment-settings.ts'
 import type { Database, ProcessDatabases, ServerSchema } from './database.ts'
 import { loginRoles } from './login-roles.ts'
 import type { Migration } from './migration.ts'
@@ -35,8 +34,8 @@ export const openDatabases = async (
       ? { dataDir: database.dataDir, migrations, log }
       : { loadDataDir, migrations, log },
   )
-  const { plain } = loginRoles[paymentSettings.url]
-  return { api: opened, worker: opened, payments: toRoleDatabase(opened, plain), close: () => opened.close() }
+  const payments = toRoleDatabase(opened, loginRoles.payments.plain)
+  return { api: opened, worker: opened, payments, close: () => opened.close() }
 }
 
 /** Like `openDatabases`, for a command that needs one database and not the parts of a process. */

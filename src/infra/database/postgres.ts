@@ -40,7 +40,7 @@ const sharedRoles: LoginRoles = { plain: 'mason_worker', business: 'mason_api' }
 export const openPostgresDatabase = (options: {
   url: string
   max?: number
-  roles?: LoginRoles
+  roles?: LoginRoles | undefined
   onError?: (error: Error) => void
 }): Database => {
   const { roles = sharedRoles, onError = () => {} } = options

@@ -2,7 +2,7 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { type MasonError, toSettingsError } from '../../state/errors.ts'
 import { describeUnreachable } from './database-errors.ts'
-import { loginRoles, type ProcessLogin } from './login-roles.ts'
+import type { ProcessLogin } from './login-roles.ts'
 import type { MigrationTarget } from './migration.ts'
 import { insufficientPrivilege } from './migrations.ts'
 
@@ -86,7 +86,10 @@ const factsStatement = `SELECT rolcanlogin AS can_login,
   ARRAY(SELECT wanted FROM unnest($2::text[]) AS wanted WHERE NOT pg_has_role(r.oid, wanted, 'MEMBER')) AS missing
   FROM pg_roles r WHERE rolname = $1`
 
-const ensureLogin = async (target: MigrationTarget, { setting, url }: ProcessLogin): Promise<void> => {
+const ensureLogin = async (
+  target: MigrationTarget,
+  { setting, url, roles: given }: ProcessLogin,
+): Promise<void> => {
   const { username, password } = new URL(url)
   const name = decodeURIComponent(username)
   if (name === '')
@@ -95,7 +98,7 @@ const ensureLogin = async (target: MigrationTarget, { setting, url }: ProcessLog
       'names no user',
       'put the name of the login before the host: user:password@host',
     )
-  const roles = Object.values(loginRoles[setting])
+  const roles = Object.values(given)
   const readFacts = async () =>
     (await target.query(factsStatement, [name, roles]))[0] as LoginFacts | undefined
   const login = pg.escapeIdentifier(name)

@@ -1,10 +1,9 @@
 import { MasonError, toSettingsError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { ServerDatabase } from '../config/config.ts'
-import { paymentSettings } from '../config/payment-settings.ts'
 import { type Database, hasRow, type ProcessDatabases, type ServerSchema } from './database.ts'
 import { describeUnreachable, isDatabaseUnavailable } from './database-errors.ts'
-import { listLogins, loginRoles, type ProcessLogin, sharesLogin, superuserWarning } from './login-roles.ts'
+import { listLogins, loginRoles, sharesLogin, superuserWarning } from './login-roles.ts'
 import type { AppliedMigration, Migration } from './migration.ts'
 import { findMigrationGap } from './migrations.ts'
 import { migratePostgres, openPostgresDatabase } from './postgres.ts'
@@ -23,15 +22,13 @@ export const openServerDatabases = async (
   const { url, migrateUrl } = config
   const { schema, migrations, max, onError, log } = options
   if (schema === 'migrate') await migratePostgres(migrateUrl ?? url, listLogins(config), migrations)
-  const opened = listLogins(config).map(({ setting, url: from }) => ({
-    setting: setting as string,
-    url: from,
-    database: openPostgresDatabase({ url: from, max, onError, roles: loginRoles[setting] }),
+  const shared = sharesLogin(config) ? [{ setting: 'DATABASE_URL', url, roles: undefined }] : []
+  const opened = [...listLogins(config), ...shared].map((login) => ({
+    ...login,
+    database: openPostgresDatabase({ url: login.url, max, onError, roles: login.roles }),
   }))
-  if (sharesLogin(config))
-    opened.push({ setting: 'DATABASE_URL', url, database: openPostgresDatabase({ url, max, onError }) })
-  const find = (setting: ProcessLogin['setting']): Database =>
-    (opened.find((one) => one.setting === setting) ?? opened.at(-1))?.database as Database
+  const find = (part: keyof typeof loginRoles): Database =>
+    (opened.find(({ roles }) => roles === loginRoles[part]) ?? opened.at(-1))?.database as Database
   const close = async (): Promise<void> => {
     await Promise.all(opened.map(({ database }) => database.close()))
   }
@@ -39,11 +36,11 @@ export const openServerDatabases = async (
     if (schema !== 'unchecked')
       for (const each of opened) {
         await checkSchema(each, migrations)
-        if (each.setting === paymentSettings.url) await checkPaymentLogin(each.database)
+        if (each.roles === loginRoles.payments) await checkPaymentLogin(each.database, each.setting)
         else await warnAboutSuperuser(each.database, log)
       }
-    const payments = config.paymentUrl === undefined ? null : find(paymentSettings.url)
-    return { api: find('MASON_API_DATABASE_URL'), worker: find('MASON_WORKER_DATABASE_URL'), payments, close }
+    const payments = config.paymentUrl === undefined ? null : find('payments')
+    return { api: find('api'), worker: find('worker'), payments, close }
   } catch (error) {
     await close()
     throw error
@@ -88,11 +85,11 @@ const paymentLoginStatement = `SELECT r.rolname::text AS me, r.rolsuper OR r.rol
   FROM pg_roles r WHERE r.rolname = session_user`
 
 /** Throws `invalid_settings` where the executor's login is not its own alone: then a worker could do what it may. */
-export const checkPaymentLogin = async (sql: Pick<Database, 'query'>): Promise<void> => {
+export const checkPaymentLogin = async (sql: Pick<Database, 'query'>, setting: string): Promise<void> => {
   const { rows } = await sql.query<PaymentLoginFacts>(paymentLoginStatement)
   const { me, strong, others, intruders } = rows[0] as PaymentLoginFacts
   const refuse = (problem: string, remedy: string): never => {
-    throw toSettingsError(`${paymentSettings.url} names "${me}", ${problem}`, remedy)
+    throw toSettingsError(`${setting} names "${me}", ${problem}`, remedy)
   }
   const another = 'set it to another name, and run `mason migrate`, which creates that login'
   if (strong) refuse('which row-level security does not bind', another)

@@ -1,3 +1,6 @@
+import type { Log } from '../../state/ports/log.ts'
+import { settlesWithin } from './timeouts.ts'
+
 /** Closes what was opened, in reverse order; an error of one does not keep the others open. */
 export const createClosers = () => {
   const closers: (() => Promise<void>)[] = []
@@ -17,6 +20,16 @@ export const createClosers = () => {
       if (errors.length > 0) throw new AggregateError(errors, 'not everything could be closed')
     },
   }
+}
+
+/** Closes everything; returns after `timeoutMs` at the latest, and logs what could not be closed. */
+export const closeWithin = async (
+  { close }: Pick<Closers, 'close'>,
+  timeoutMs: number,
+  log: Log,
+): Promise<void> => {
+  const closed = close().catch((error: unknown) => log.warn({ error: String(error) }, 'closing failed'))
+  await settlesWithin(closed, timeoutMs)
 }
 
 /** See `createClosers`. */

@@ -1391,7 +1391,7 @@ test.runIf(process.env.MASON_TEST_BACKEND === 'served')(
   'a login of workers orders payments, and neither settles, refunds nor captures one (on servers only: PGlite has one login)',
   async ({ shop, backend }) => {
     const { workerUrl } = loginsOf((backend.config.database as { url: string }).url)
-    const worker = openPostgresDatabase({ url: workerUrl, roles: loginRoles.MASON_WORKER_DATABASE_URL })
+    const worker = openPostgresDatabase({ url: workerUrl, roles: loginRoles.worker })
     const order = (kind: 'capture' | 'void') => codeOf(orderForAdmin(worker, shop.run.tenant, 'x', { kind }))
     expect([await order('capture'), await order('void')]).toEqual(['42501', '42501'])
     const note = { kind: 'settle', status: 'succeeded', note: '' } as const

@@ -5,13 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addAdminToken } from '../../../src/app/cli/admin-token.ts'
-import {
-  type Environment,
-  inspectConfig,
-  readConfig,
-  readEnvironment,
-  readSettingErrors,
-} from '../../../src/infra/config/config.ts'
+import { inspectConfig, readConfig } from '../../../src/app/read-config.ts'
+import { type Environment, readEnvironment, readSettingErrors } from '../../../src/infra/config/config.ts'
 import type { ProcessRole } from '../../../src/infra/config/role-settings.ts'
 import { openMasterKeys } from '../../../src/infra/secrets/master-key-files.ts'
 import { MasonError } from '../../../src/state/errors.ts'

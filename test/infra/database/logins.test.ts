@@ -9,6 +9,7 @@ import { openRuntime } from '../../../src/app/open-runtime.ts'
 import { databaseRef } from '../../../src/features/core.ref.ts'
 import { createUsageReport } from '../../../src/features/usage/usage-report.ts'
 import type { Database } from '../../../src/infra/database/database.ts'
+import { loginRoles } from '../../../src/infra/database/login-roles.ts'
 import { openDatabases } from '../../../src/infra/database/open-database.ts'
 import { migratePostgres, openPostgresDatabase } from '../../../src/infra/database/postgres.ts'
 import { checkPaymentLogin } from '../../../src/infra/database/server-databases.ts'
@@ -244,7 +245,7 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
     const name = await newDatabase(login)
     const url = new URL(urlOf(name))
     Object.assign(url, { username: login, password: 'hunter22' })
-    const logins = [{ setting: 'MASON_API_DATABASE_URL' as const, url: url.href }]
+    const logins = [{ roles: loginRoles.api, setting: 'MASON_API_DATABASE_URL' as const, url: url.href }]
     const refused = async (message: RegExp, remedy: RegExp) => {
       const error = await migratePostgres(urlOf(name), logins).catch((thrown: unknown) => thrown)
       expect(error).toMatchObject({
@@ -318,7 +319,7 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
         await client.query(`BEGIN; CREATE ROLE ${login} LOGIN NOINHERIT; ${grant};
           SET LOCAL SESSION AUTHORIZATION ${me}`)
         const sql = { query: (text: string) => client.query(text) } as unknown as Database
-        await checkPaymentLogin(sql).finally(() => client.query('ROLLBACK'))
+        await checkPaymentLogin(sql, 'MASON_PAYMENT_DATABASE_URL').finally(() => client.query('ROLLBACK'))
       }
       const refused = (message: RegExp, remedy: RegExp) => ({
         code: 'invalid_settings',
@@ -353,7 +354,7 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
     )
     expect(rows).toEqual([{ rolname: 'mason_test_payments' }])
     const error = await migratePostgres(urlOf(name), [
-      { setting: 'MASON_WORKER_DATABASE_URL', url: paymentUrlOf(urlOf(name)) },
+      { setting: 'MASON_WORKER_DATABASE_URL', url: paymentUrlOf(urlOf(name)), roles: loginRoles.worker },
     ]).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ message: expect.stringContaining('which can become mason_payments') })
   })

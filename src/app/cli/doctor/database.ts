@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Config, ServerDatabase } from '../../../infra/config/config.ts'
 import type { Database } from '../../../infra/database/database.ts'
 import { describeUnreachable } from '../../../infra/database/database-errors.ts'
-import { listLogins, loginRoles, sharesLogin, superuserWarning } from '../../../infra/database/login-roles.ts'
+import { listLogins, sharesLogin, superuserWarning } from '../../../infra/database/login-roles.ts'
 import type { AppliedMigration } from '../../../infra/database/migration.ts'
 import {
   checkVectorVersion,
@@ -81,10 +81,10 @@ const factsQuery = `SELECT current_setting('server_version') AS version, current
 type Login = { setting: string; url: string; roles: readonly string[] }
 
 const listDatabaseLogins = (database: ServerDatabase): Login[] => {
-  const own = listLogins(database).map(({ setting, url }) => ({
+  const own = listLogins(database).map(({ setting, url, roles }) => ({
     setting,
     url,
-    roles: Object.values(loginRoles[setting]),
+    roles: Object.values(roles),
   }))
   return sharesLogin(database)
     ? [...own, { setting: 'DATABASE_URL', url: database.url, roles: ['mason_worker', 'mason_api'] }]

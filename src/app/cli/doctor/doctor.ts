@@ -1,13 +1,20 @@
-import { loadAllKinds, loadKind } from '../../../features/load-features.ts'
-import { type Config, type Environment, inspectConfig } from '../../../infra/config/config.ts'
-import { paymentSettings } from '../../../infra/config/payment-settings.ts'
+import * as core from '../../../features/core.ref.ts'
+import {
+  type FeatureSource,
+  loadAllKinds,
+  loadFeatures,
+  loadKind,
+  openFeatures,
+} from '../../../features/load-features.ts'
+import type { Config, Environment } from '../../../infra/config/config.ts'
 import { databaseSettings, type ProcessRole } from '../../../infra/config/role-settings.ts'
 import { isMasonError, toErrorMessage } from '../../../state/errors.ts'
 import { featureSources } from '../../features.generated.ts'
 import { listOwnSources, loadFeatureSources, readFeatureMigrations } from '../../load-feature-sources.ts'
+import { executorSettings, inspectConfig } from '../../read-config.ts'
 import { withCommandName } from '../command-name.ts'
 import { exitCodes } from '../errors.ts'
-import { listFeatures } from '../features/list-features.ts'
+import { listFeatures, noServices } from '../features/list-features.ts'
 import { openTerminal, type Terminal } from '../terminal.ts'
 import { checkAccess } from './access.ts'
 import { type DoctorCheck, type DoctorFinding, fail, type LoadedFeatures, pass } from './check.ts'
@@ -29,7 +36,7 @@ const checks: readonly { name: string; check: DoctorCheck; needs: readonly strin
   {
     name: 'database',
     check: checkDatabase,
-    needs: [...databaseSettings, paymentSettings.url, 'MASON_MIGRATE_URL'],
+    needs: [...databaseSettings, executorSettings?.names.url ?? '', 'MASON_MIGRATE_URL'],
   },
   { name: 'queue', check: checkQueue, needs: ['REDIS_URL'] },
   { name: 'access', check: checkAccess, needs: ['MASON_ADMIN_TOKEN', 'MASON_MASTER_KEY'] },
@@ -48,19 +55,37 @@ const databaseChecks: typeof checks = [
 ]
 
 /** The features, and what is to be said of those of the product. */
-const checkFeatures = async ({
-  featureFolders,
-}: Config): Promise<LoadedFeatures & { findings: DoctorFinding[] }> => {
+const checkFeatures = async (config: Config): Promise<LoadedFeatures & { findings: DoctorFinding[] }> => {
   try {
-    const sources = await loadFeatureSources(featureFolders)
+    const sources = await loadFeatureSources(config.featureFolders)
     await loadAllKinds(listOwnSources(sources))
     const own = await listFeatures(listOwnSources(sources))
-    const findings = own.map(({ id }) => pass(`${id} of mason.config loads`))
+    await checkHandles(sources, config)
+    const shapes = (await loadFeatures(sources)).map(({ definition }) => definition.settings?.shape ?? {})
+    const unknown = Object.keys(config.featureVariables ?? {}).filter(
+      (name) => !shapes.some((shape) => name in shape),
+    )
+    const findings = [
+      ...own.map(({ id }) => pass(`${id} of mason.config loads`)),
+      ...unknown.map((name) => pass(`nothing reads the setting ${name}`, 'correct its name, or remove it')),
+    ]
     return { sources, migrations: await readFeatureMigrations(sources), findings }
   } catch (error) {
     const remedy = (isMasonError(error) && error.remedy) || 'correct the file'
     return { sources: featureSources, findings: [fail(toErrorMessage(error), remedy)] }
   }
+}
+
+/** Throws for handles and settings that would end a start: everything is opened, and no service is started. */
+const checkHandles = async (sources: readonly FeatureSource[], config: Config): Promise<void> => {
+  const ofBuild = (await loadKind(featureSources, 'service')).map(({ definition }) => definition.provides.id)
+  const provided = Object.values(core).filter(({ id }) => !ofBuild.includes(id))
+  const values = provided.map((ref) => [ref, ref === core.configRef ? config : noServices] as const)
+  const features = await openFeatures(sources, values, undefined, () => noServices)
+  await features.loadRunServices([])
+  await features.loadLoops()
+  await features.loadCounters()
+  await features.addRoutes(noServices as never, noServices as never)
 }
 
 /** Those of features, which also run when the database is fine. */
@@ -97,10 +122,10 @@ export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promis
   const { findings, ...features } = await checkFeatures(config)
   // the time that files of a product take to load is not that of the checks
   const signal = AbortSignal.timeout(doctorTimeoutMs)
-  if (role !== 'payments' && config.database.kind === 'postgres' && env[paymentSettings.key])
+  if (role !== 'payments' && config.database.kind === 'postgres' && env[executorSettings?.names.key ?? ''])
     settings.push(
       pass(
-        `${paymentSettings.key} is set for a process that is not the executor of payments`,
+        `${executorSettings?.names.key} is set for a process that is not the executor of payments`,
         'remove it here: who can read it and the database can read the secrets of payment providers',
       ),
     )

@@ -1,7 +1,8 @@
 import { type FeatureSource, loadFeatures, loadKind, loadRoutes } from '../../../features/load-features.ts'
-import { type Environment, readConfig } from '../../../infra/config/config.ts'
+import type { Environment } from '../../../infra/config/config.ts'
 import { featureSources } from '../../features.generated.ts'
 import { loadFeatureSources } from '../../load-feature-sources.ts'
+import { readConfig } from '../../read-config.ts'
 import { exitCodes } from '../errors.ts'
 
 /** What a feature is made of. Routes as method and path. */
@@ -45,7 +46,7 @@ export const listFeatures = async (
 }
 
 /** What routes are added with, when they are only listed: it has whatever is read of it, and can be called. */
-const noServices: unknown = new Proxy(() => noServices, { get: () => noServices })
+export const noServices: unknown = new Proxy(() => noServices, { get: () => noServices })
 
 /** `mason features` */
 export const printFeatures = async (flags: { json?: boolean }, env: Environment): Promise<number> => {

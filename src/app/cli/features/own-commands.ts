@@ -1,5 +1,6 @@
-import { type Environment, readConfig } from '../../../infra/config/config.ts'
+import type { Environment } from '../../../infra/config/config.ts'
 import { listOwnSources, loadFeatureSources } from '../../load-feature-sources.ts'
+import { readConfig } from '../../read-config.ts'
 import { type FeatureCommands, loadFeatureCommands } from './feature-commands.ts'
 
 /** The commands of the features of a product. */

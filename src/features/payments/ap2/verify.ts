@@ -102,10 +102,12 @@ const verifyLine = (
 export const verifyMandates = async (path: string, { refuse }: AloneTools): Promise<boolean> => {
   const input = path === '-' ? process.stdin : createReadStream(path)
   let areAllOk = true
+  let count = 0
   try {
     for await (const verdict of verifyLines(input, () => Math.floor(Date.now() / 1000))) {
       const { ok, stage, code: error, violations } = verdict
       if (!ok) areAllOk = false
+      count += 1
       if (!process.stdout.write(`${JSON.stringify({ ok, stage, code: error, violations })}\n`))
         await new Promise((resolve) => process.stdout.once('drain', resolve))
     }
@@ -113,5 +115,6 @@ export const verifyMandates = async (path: string, { refuse }: AloneTools): Prom
     if (!(error instanceof Error && 'syscall' in error)) throw error
     refuse(`${path} cannot be read: ${error.message}`, 'name a file of JSON lines, or - for standard input')
   }
+  if (count === 0) refuse(`${path} has no line to verify`, 'pass chains of mandates, one JSON object a line')
   return areAllOk
 }

@@ -2,9 +2,8 @@ import { toIssuer } from '../../../infra/config/issuer.ts'
 import type { Database } from '../../../infra/database/database.ts'
 import { openDatabases } from '../../../infra/database/open-database.ts'
 import { openEgress } from '../../../infra/egress/egress.ts'
-import { createClosers } from '../../../infra/lib/closers.ts'
+import { closeWithin, createClosers } from '../../../infra/lib/closers.ts'
 import { systemClock } from '../../../infra/lib/system-clock.ts'
-import { settlesWithin } from '../../../infra/lib/timeouts.ts'
 import { openHints } from '../../../infra/queue/hints.ts'
 import { openQueues } from '../../../infra/queue/queues.ts'
 import { noMetrics } from '../../../infra/telemetry/metrics.ts'
@@ -60,12 +59,7 @@ export const openExecutor: ProcessDefinition['open'] = async (config, { log, scr
         )
         return { ok: check.ok, checks: { database: check } }
       },
-      async close(timeoutMs) {
-        const closed = closers
-          .close()
-          .catch((error: unknown) => log.warn({ error: String(error) }, 'closing failed'))
-        await settlesWithin(closed, timeoutMs)
-      },
+      close: (timeoutMs) => closeWithin(closers, timeoutMs, log),
     }
   } catch (error) {
     await closers.close().catch(() => {})
