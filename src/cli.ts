@@ -199,7 +199,7 @@ await runCommand(async (env, scrubber) => {
   const listsAll = ['help', '--help', '-h'].includes(name)
   if (listsAll || !(name.startsWith('-') || isBuiltIn))
     await start(async (environment) => {
-      const { loadOwnCommands } = await import('./app/cli/features/own-commands.ts')
+      const { loadOwnCommands } = await import('./app/cli/features/list-features.ts')
       const own = await loadOwnCommands(environment)
       own.add(program, start, startAlone)
       return exitCodes.done

@@ -106,11 +106,6 @@ export const loadKind = async <Name extends Kind>(
   )
 }
 
-/** Loads every file of all features. Throws what is wrong with the first that cannot be used. */
-export const loadAllKinds = async (sources: readonly FeatureSource[]): Promise<void> => {
-  for (const kind of kinds) await loadKind(sources, kind)
-}
-
 /** The files of these kinds of all features: of nodes and tools for `loadParts`, and of readers for the file process. */
 export const listFilesOfKinds = (sources: readonly FeatureSource[], ...kindsOfFiles: Kind[]): PartFile[] =>
   sources.flatMap(({ folder, files, migrations }) =>

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readBusinessSecrets } from '../../accounts/business-secrets.ts'
 import { fillSecrets, type HttpHost, httpHeadersSchema, toLowerNames } from '../../accounts/http-hosts.ts'
+import { toErrorReason } from '../../files/origins/download.ts'
 import { queryOne } from '../../infra/database/database.ts'
 import type { Egress, EgressResponse } from '../../infra/egress/egress-port.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
@@ -128,11 +129,8 @@ const toRefusal = (name: string, hosts: readonly HttpHost[]): string =>
     : `${name} is not allowed. Allowed: ${hosts.map(({ host }) => host).join(', ')}`
 
 /** Without the address, which may hold a key. */
-const toReason = (error: unknown): string => {
-  if (isMasonError(error, 'egress_refused')) return error.message
-  const { code, cause } = error as { code?: string; cause?: { code?: string } }
-  return code ?? cause?.code ?? 'the connection broke off'
-}
+const toReason = (error: unknown): string =>
+  isMasonError(error, 'egress_refused') ? error.message : toErrorReason(error)
 
 const textTypes = /^text\/|[/+](?:json|xml|yaml|javascript|x-www-form-urlencoded|x-ndjson|graphql)\b/i
 

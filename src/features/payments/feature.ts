@@ -13,10 +13,10 @@ const settings = z.object({
   [previousKeys]: listOfKeys32(),
 })
 
-const needs = (setting: string, problem: string): ExecutorSettings['rules'][number] => ({
+const needs = (setting: string, why: string): ExecutorSettings['rules'][number] => ({
   roles: ['payments'],
   setting,
-  problem: (raw) => raw[url] !== undefined && raw[setting] === undefined && problem,
+  problem: (raw) => raw[url] !== undefined && raw[setting] === undefined && `is missing: ${why}`,
 })
 
 /** What the executor has alone. */
@@ -41,17 +41,13 @@ const executor: ExecutorSettings = {
         if (own === undefined)
           return 'is missing: without a database server the executor runs inside `mason serve`, not in a process of its own'
         const name = findSharedUser(raw, own)
-        return (
-          name !== undefined &&
-          `names the user of ${name}: the executor needs a login that no other process has`
-        )
+        return name
+          ? `names the user of ${name}: the executor needs a login that no other process has`
+          : false
       },
     },
-    needs(
-      'MASON_PUBLIC_URL',
-      'is missing: mandates are made for this address, and receipts are signed as it',
-    ),
-    needs(key, 'is missing: it encrypts the private keys of the executor in the database'),
+    needs('MASON_PUBLIC_URL', 'mandates are made for this address, and receipts are signed as it'),
+    needs(key, 'it encrypts the private keys of the executor in the database'),
     {
       roles: ['serve', 'api', 'payments', 'keys'],
       setting: key,

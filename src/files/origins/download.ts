@@ -55,7 +55,7 @@ export const downloadFile = async (
     if (isMasonError(error, 'egress_refused'))
       throw new FileError(`${error.message}; use a public address, or upload the file`)
     throw new FileError(
-      `${request.source} could not be reached (${toReason(error)}); check the address, or upload the file`,
+      `${request.source} could not be reached (${toErrorReason(error)}); check the address, or upload the file`,
       { isTransient: true },
     )
   }
@@ -123,7 +123,7 @@ export const saveStream = async (
 const isTransientStatus = (status: number): boolean => status >= 500 || [408, 425, 429].includes(status)
 
 /** The code of an error alone: its message could hold the address. */
-const toReason = (error: unknown): string => {
+export const toErrorReason = (error: unknown): string => {
   const { code, cause } = error as { code?: string; cause?: { code?: string } }
   return code ?? cause?.code ?? 'the connection broke off'
 }

@@ -148,9 +148,11 @@ export const inspectSettings = (
   const raw = readRawSettings(env, [...(readSettings[role] ?? settingNames), ...own])
   const settingErrors = (schema.safeParse(raw).error?.issues ?? []).map(({ path, message }) => {
     const setting = String(path[0])
-    return { setting, problem: message, remedy: remedies[setting] ?? '' }
+    return { setting, problem: message, remedy: remedies[setting] }
   })
-  const errors = [...settingErrors, ...findRoleErrors(raw, role, remedies, executor?.rules)]
+  const errors = [...settingErrors, ...findRoleErrors(raw, role, executor?.rules)].map(
+    ({ remedy, ...error }) => ({ ...error, remedy: remedy ?? remedies[error.setting] ?? '' }),
+  )
   const valid = { ...raw }
   for (const { setting } of settingErrors) delete valid[setting]
   const others = Object.keys(env).filter((name) => name.startsWith('MASON_') && !(name in remedies))

@@ -233,15 +233,10 @@ const rules: readonly Rule[] = [
 ]
 
 /** The settings that a role lacks, or has beside others that do not go with them. */
-export const findRoleErrors = (
-  raw: RawSettings,
-  role: ProcessRole,
-  remedies: Readonly<Record<string, string>>,
-  ofExecutor: readonly Rule[] = [],
-): SettingError[] =>
-  [...rules, ...ofExecutor].flatMap(({ roles, setting, problem: find, remedy = remedies[setting] ?? '' }) => {
+export const findRoleErrors = (raw: RawSettings, role: ProcessRole, added: readonly Rule[] = []) =>
+  [...rules, ...added].flatMap(({ roles, setting, problem: find, remedy }) => {
     const problem = roles.includes(role) && find(raw, role)
     return problem
-      ? [{ setting, problem, remedy: typeof remedy === 'string' ? remedy : remedy(raw, role) }]
+      ? [{ setting, problem, remedy: typeof remedy === 'function' ? remedy(raw, role) : remedy }]
       : []
   })

@@ -86,10 +86,8 @@ const factsStatement = `SELECT rolcanlogin AS can_login,
   ARRAY(SELECT wanted FROM unnest($2::text[]) AS wanted WHERE NOT pg_has_role(r.oid, wanted, 'MEMBER')) AS missing
   FROM pg_roles r WHERE rolname = $1`
 
-const ensureLogin = async (
-  target: MigrationTarget,
-  { setting, url, roles: given }: ProcessLogin,
-): Promise<void> => {
+const ensureLogin = async (target: MigrationTarget, login: ProcessLogin): Promise<void> => {
+  const { setting, url } = login
   const { username, password } = new URL(url)
   const name = decodeURIComponent(username)
   if (name === '')
@@ -98,22 +96,22 @@ const ensureLogin = async (
       'names no user',
       'put the name of the login before the host: user:password@host',
     )
-  const roles = Object.values(given)
+  const roles = Object.values(login.roles)
   const readFacts = async () =>
     (await target.query(factsStatement, [name, roles]))[0] as LoginFacts | undefined
-  const login = pg.escapeIdentifier(name)
+  const role = pg.escapeIdentifier(name)
   const toPasswordSql = (): string =>
     password === '' ? '' : ` PASSWORD '${toScramVerifier(decodeURIComponent(password))}'`
   let facts = await readFacts()
   // NOINHERIT: the login itself has no rights, only the role that a connection asks for
-  if (!facts) await target.run(`CREATE ROLE ${login} LOGIN NOINHERIT${toPasswordSql()}`)
+  if (!facts) await target.run(`CREATE ROLE ${role} LOGIN NOINHERIT${toPasswordSql()}`)
   facts = (await readFacts()) as LoginFacts
   assertPowerless(setting, name, facts)
-  if (!facts.can_login) await target.run(`ALTER ROLE ${login} LOGIN`)
-  for (const role of facts.missing) await target.run(`GRANT ${role} TO ${login}`)
+  if (!facts.can_login) await target.run(`ALTER ROLE ${role} LOGIN`)
+  for (const one of facts.missing) await target.run(`GRANT ${one} TO ${role}`)
   const refusal = await connectAs(url)
   if (refusal && isWrongPassword(refusal) && password !== '') {
-    await target.run(`ALTER ROLE ${login}${toPasswordSql()}`)
+    await target.run(`ALTER ROLE ${role}${toPasswordSql()}`)
     assertConnected(setting, url, await connectAs(url))
   } else assertConnected(setting, url, refusal)
 }
@@ -150,12 +148,12 @@ const assertPowerless = (
   name: string,
   { is_strong, owns, creates, others }: LoginFacts,
 ): void => {
-  const login = pg.escapeIdentifier(name)
+  const role = pg.escapeIdentifier(name)
   if (is_strong)
     throw refuseLogin(
       setting,
       `names ${login}, which may do more than a process needs`,
-      `run: ALTER ROLE ${login} NOSUPERUSER NOCREATEROLE NOCREATEDB NOBYPASSRLS NOREPLICATION; ${anotherName}`,
+      `run: ALTER ROLE ${role} NOSUPERUSER NOCREATEROLE NOCREATEDB NOBYPASSRLS NOREPLICATION; ${anotherName}`,
     )
   if (others.length > 0)
     throw refuseLogin(

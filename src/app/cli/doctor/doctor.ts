@@ -1,11 +1,5 @@
 import * as core from '../../../features/core.ref.ts'
-import {
-  type FeatureSource,
-  loadAllKinds,
-  loadFeatures,
-  loadKind,
-  openFeatures,
-} from '../../../features/load-features.ts'
+import { type FeatureSource, loadFeatures, loadKind, openFeatures } from '../../../features/load-features.ts'
 import type { Config, Environment } from '../../../infra/config/config.ts'
 import { databaseSettings, type ProcessRole } from '../../../infra/config/role-settings.ts'
 import { isMasonError, toErrorMessage } from '../../../state/errors.ts'
@@ -58,13 +52,13 @@ const databaseChecks: typeof checks = [
 const checkFeatures = async (config: Config): Promise<LoadedFeatures & { findings: DoctorFinding[] }> => {
   try {
     const sources = await loadFeatureSources(config.featureFolders)
-    await loadAllKinds(listOwnSources(sources))
     const own = await listFeatures(listOwnSources(sources))
     await checkHandles(sources, config)
-    const shapes = (await loadFeatures(sources)).map(({ definition }) => definition.settings?.shape ?? {})
-    const unknown = Object.keys(config.featureVariables ?? {}).filter(
-      (name) => !shapes.some((shape) => name in shape),
+    const known = Object.assign(
+      {},
+      ...(await loadFeatures(sources)).map((one) => one.definition.settings?.shape),
     )
+    const unknown = Object.keys(config.featureVariables ?? {}).filter((name) => !(name in known))
     const findings = [
       ...own.map(({ id }) => pass(`${id} of mason.config loads`)),
       ...unknown.map((name) => pass(`nothing reads the setting ${name}`, 'correct its name, or remove it')),
@@ -85,6 +79,8 @@ const checkHandles = async (sources: readonly FeatureSource[], config: Config): 
   await features.loadRunServices([])
   await features.loadLoops()
   await features.loadCounters()
+  await features.loadRetention()
+  await loadKind(sources, 'doctor')
   await features.addRoutes(noServices as never, noServices as never)
 }
 

@@ -1,9 +1,16 @@
 import { type FeatureSource, loadFeatures, loadKind, loadRoutes } from '../../../features/load-features.ts'
 import type { Environment } from '../../../infra/config/config.ts'
 import { featureSources } from '../../features.generated.ts'
-import { loadFeatureSources } from '../../load-feature-sources.ts'
+import { listOwnSources, loadFeatureSources } from '../../load-feature-sources.ts'
 import { readConfig } from '../../read-config.ts'
 import { exitCodes } from '../errors.ts'
+import { type FeatureCommands, loadFeatureCommands } from './feature-commands.ts'
+
+/** The commands of the features of a product. */
+export const loadOwnCommands = async (env: Environment): Promise<FeatureCommands> =>
+  loadFeatureCommands(
+    listOwnSources(await loadFeatureSources(readConfig(env, { role: 'tools' }).featureFolders)),
+  )
 
 /** What a feature is made of. Routes as method and path. */
 export type FeatureListing = Record<

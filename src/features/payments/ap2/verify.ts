@@ -101,13 +101,11 @@ const verifyLine = (
 /** `mason ap2 verify`: prints the verdict on each line of a file, or of standard input. False: one is refused. */
 export const verifyMandates = async (path: string, { refuse }: AloneTools): Promise<boolean> => {
   const input = path === '-' ? process.stdin : createReadStream(path)
-  let areAllOk = true
-  let count = 0
+  let areAllOk: boolean | undefined
   try {
     for await (const verdict of verifyLines(input, () => Math.floor(Date.now() / 1000))) {
       const { ok, stage, code: error, violations } = verdict
-      if (!ok) areAllOk = false
-      count += 1
+      areAllOk = ok && areAllOk !== false
       if (!process.stdout.write(`${JSON.stringify({ ok, stage, code: error, violations })}\n`))
         await new Promise((resolve) => process.stdout.once('drain', resolve))
     }
@@ -115,6 +113,7 @@ export const verifyMandates = async (path: string, { refuse }: AloneTools): Prom
     if (!(error instanceof Error && 'syscall' in error)) throw error
     refuse(`${path} cannot be read: ${error.message}`, 'name a file of JSON lines, or - for standard input')
   }
-  if (count === 0) refuse(`${path} has no line to verify`, 'pass chains of mandates, one JSON object a line')
-  return areAllOk
+  return (
+    areAllOk ?? refuse(`${path} has no line to verify`, 'pass chains of mandates, one JSON object a line')
+  )
 }

@@ -79,6 +79,11 @@ type TextFacts = Omit<OfferFacts, 'payee_issuer' | 'demo'>
 
 const toText = (money: Money): string => `${formatMoney(money)} ${money.currency}`
 
+/** Throws `invalid_request`. */
+export const refuse = (message: string, remedy: string): never => {
+  throw new MasonError('invalid_request', message, { remedy })
+}
+
 /** Throws `invalid_request` with why. */
 export const refuseRequest = (violations: readonly Violation[]): never => {
   throw new MasonError('invalid_request', 'no person can be asked to sign this payment', {

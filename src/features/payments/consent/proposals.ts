@@ -1,15 +1,10 @@
-import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import { formatMoney } from '../mandates/money.ts'
 import { readOpenMandates } from '../mandates/v2/open-mandates.ts'
 import { toIssuerNames } from '../mandates/verify/payee.ts'
 import type { LimitLine, OpenMandateLimits, WalletAccount } from '../ports/run-mandates.ref.ts'
 import { createTrust } from '../trust/trust.ts'
-import type { OpenConsentRequest, OpenFacts } from './content.ts'
-
-const refuse = (message: string, remedy: string): never => {
-  throw new MasonError('invalid_request', message, { remedy })
-}
+import { type OpenConsentRequest, type OpenFacts, refuse } from './content.ts'
 
 /** The issuers whose trusted keys may sign the checkouts of a merchant: as `checkAllowedIssuers` decides when it is paid. */
 const listIssuers = async (

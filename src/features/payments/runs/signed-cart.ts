@@ -1,14 +1,9 @@
-import { MasonError } from '../../../state/errors.ts'
-import { refuseRequest } from '../consent/content.ts'
+import { refuse, refuseRequest } from '../consent/content.ts'
 import { buildPaymentMandateContents } from '../mandates/v1/build.ts'
 import { cartMandateSchema } from '../mandates/v1/types.ts'
 import { buildCheckoutPayment } from '../mandates/v2/checkout-payment.ts'
 import { readBy } from '../mandates/violations.ts'
 import type { PaymentChoice, SignedCart, UnsignedPayment } from '../ports/run-payments.ref.ts'
-
-const refuse = (message: string, remedy: string): never => {
-  throw new MasonError('invalid_request', message, { remedy })
-}
 
 const chooseMethod = (methods: readonly string[], method: string | null): string => {
   const chosen = method === null ? methods[0] : methods.find((one) => one === method)

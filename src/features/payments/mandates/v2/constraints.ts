@@ -58,12 +58,12 @@ const checkoutChecks: Checks<typeof checkoutConstraintSchemas, Checkout> = {
     checkLineItems(items, checkout, refuse('', '', 'items').field),
 }
 
+const refuseCurrency = (paid: string, currency: string, refuse: Refuse): Violation =>
+  refuse('currency_mismatch', `the payment is in ${paid}: pay in ${currency}`, 'currency')
+
 const paymentChecks: Checks<typeof paymentConstraintSchemas, PaymentMandateV2> = {
   'payment.amount_range': ({ currency, min, max }, { payment_amount: paid }, refuse) => {
-    if (paid.currency !== currency)
-      return [
-        refuse('currency_mismatch', `the payment is in ${paid.currency}: pay in ${currency}`, 'currency'),
-      ]
+    if (paid.currency !== currency) return [refuseCurrency(paid.currency, currency, refuse)]
     const show = (minor: number) => `${formatMoney({ currency, minor })} ${currency}`
     return [
       !(paid.amount <= max) &&
@@ -125,10 +125,7 @@ const paymentChecks: Checks<typeof paymentConstraintSchemas, PaymentMandateV2> =
     ]
   },
   'payment.budget': ({ currency, max }, { payment_amount: paid }, refuse, { spent }) => {
-    if (paid.currency !== currency)
-      return [
-        refuse('currency_mismatch', `the payment is in ${paid.currency}: pay in ${currency}`, 'currency'),
-      ]
+    if (paid.currency !== currency) return [refuseCurrency(paid.currency, currency, refuse)]
     if (!spent) return [refuse('spent_unknown', 'earlier payments are not known: pass `spent`')]
     const rest = max - spent.amount_minor
     const left = `${formatMoney({ currency, minor: Math.max(rest, 0) })} ${currency}`
