@@ -22,6 +22,7 @@ const expectations = JSON.parse(await readFile(join(folder, 'expected.json'), 'u
   Expected
 >
 
+// workbooks are opened by src/features/documents/, without which these tests are not run
 const fileProcess = openFileProcess({ maxBytes: 450 * 1024 * 1024, maxMs: 30_000, readers: documentReaders })
 afterAll(() => fileProcess[Symbol.asyncDispose]())
 const run = async (job: FileJob) => {
