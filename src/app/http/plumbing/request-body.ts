@@ -35,7 +35,8 @@ export const limitBodies = (app: App, memory: BodyMemory, times: BodyTimes): voi
     return payload
   })
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', async ({ routeOptions, headers, bodyMemory }, payload: Readable) => {
+  app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => {
+    const { routeOptions, headers, bodyMemory } = request
     const { doc } = routeOptions.config
     if (doc?.streamed) return streamBody(payload, bodyMemory, times)
     const max = doc?.role === null ? 1024 * 1024 : maxRequestBytes
