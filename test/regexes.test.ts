@@ -140,6 +140,11 @@ describe('a regular expression', () => {
     String.raw`^<(data-\w+) [\s\S]*?^<\/\1>$`,
     String.raw`\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]+@`,
     String.raw`^[\d,]*\.?\d+$`,
+    // each quote in a string that does not end is one more start
+    String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?\d[\d.eE+-]*`,
+    String.raw`'(?:[^'\\]|\\.)*'`,
+    // each carriage return begins a line
+    String.raw`^- (\w+) \(([^)\n]*)\): (.*)$`,
   ])('that is not linear is found: %s', (source) => {
     expect(findSlowText({ source, flags: 'm' })).not.toBeNull()
   })

@@ -124,7 +124,9 @@ export const resolveArguments = (
   const asText = fill(() => false)
   const issues = (tool.input as z.ZodType).safeParse(asText).error?.issues
   if (!issues) return asText
-  const asJson = fill((path) => issues.some((issue) => issue.path.every((key, at) => key === path[at])))
+  const unfit = new Set(issues.map(({ path }) => JSON.stringify(path)))
+  const lengths = [...new Set(issues.map(({ path }) => path.length))]
+  const asJson = fill((path) => lengths.some((end) => unfit.has(JSON.stringify(path.slice(0, end)))))
   const { error } = (tool.input as z.ZodType).safeParse(asJson)
   if (!error) return asJson
   throw new MasonError(

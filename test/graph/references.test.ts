@@ -132,6 +132,13 @@ describe('the arguments of a step', () => {
     expect(resolve({ note: '{results[0]}' }, 'a'.repeat(2 ** 20)).note).toHaveLength(2 ** 20)
   })
 
+  test('take JSON in as many places as are expected, without a look at all errors for each', () => {
+    const tool = { name: 'add', input: z.strictObject({ numbers: z.array(z.int()) }) }
+    const numbers = Array.from({ length: 300_000 }, () => '{results[0]}')
+    const filled = resolveArguments(tool, call(1, 'add', { numbers }), () => '7') as { numbers: number[] }
+    expect(new Set(filled.numbers)).toEqual(new Set([7]))
+  })
+
   test('are a program with the results as text', () => {
     const code = 'a = "{results[0]}"; b = results[1]'
     const results = ['"; import os #', "'"]

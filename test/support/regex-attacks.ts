@@ -67,6 +67,7 @@ const common = [
   ' ',
   '\t',
   '\n',
+  '\r',
   'a',
   'A',
   '0',
@@ -95,7 +96,7 @@ const listAlphabet = (sets: readonly string[], pattern: string, flags: string): 
     (raw) => [raw, new RegExp(`^${raw}$`, flags.replace(/[gmy]/g, ''))] as const,
   )
   // what anchors and boundaries tell apart
-  const more = [...(flags.includes('m') ? [/\n/] : []), ...(/\\b/i.test(pattern) ? [/\w/] : [])]
+  const more = [...(flags.includes('m') ? [/[\n\r]/] : []), ...(/\\b/i.test(pattern) ? [/\w/] : [])]
   const bySignature = new Map<string, string>()
   for (const char of [...common, ...own]) {
     const signature = [...matchers.map(([, matcher]) => matcher), ...more].map((one) => one.test(char)).join()
@@ -130,16 +131,16 @@ export const listAttacks = (pattern: string, flags: string): Attack[] => {
     if (node.type === 'empty' || node.isLook) return ''
     return (node.choices[choice % node.choices.length] ?? []).map((one) => toWord(one)).join('')
   }
-  /** Each character of a set, each choice of a group. */
+  /** Each character of a set; each choice of a group, and that with one of its parts in each of its ways. */
   const toPumps = (node: Node): string[] => {
     if (node.type === 'set') return [...(alphabet.get(node.raw) ?? [])]
-    if (node.type === 'group')
-      return node.choices.flatMap((nodes) =>
-        nodes.length === 1 && nodes[0] !== undefined
-          ? toPumps(nodes[0])
-          : [nodes.map((one) => toWord(one)).join('')],
-      )
-    return node.type === 'repeat' ? toPumps(node.of) : []
+    if (node.type === 'repeat') return toPumps(node.of)
+    if (node.type === 'empty' || node.isLook) return []
+    return node.choices.flatMap((nodes) => {
+      const words = nodes.map((one) => toWord(one))
+      const changed = nodes.flatMap((one, at) => toPumps(one).map((pump) => words.with(at, pump).join('')))
+      return [words.join(''), ...changed]
+    })
   }
   const visit = (choices: readonly Node[][], before: string): void => {
     for (const nodes of choices) {

@@ -20,6 +20,7 @@ const createStepCounter = ({ source, flags }: RegExp): ((text: string) => number
     return known
   }
   const isLine = flags.includes('m')
+  const isEndOfLine = (char = ''): boolean => isLine && char !== '' && '\n\r\u2028\u2029'.includes(char)
   let steps = 0
   const step = (): void => {
     if (++steps > maxSteps) throw tooMany
@@ -38,8 +39,8 @@ const createStepCounter = ({ source, flags }: RegExp): ((text: string) => number
     }
   }
   const toEmpty = (raw: string, by: 1 | -1): Matcher => {
-    if (raw === '^') return (at, next) => (at === 0 || (isLine && chars[at - 1] === '\n')) && next(at)
-    if (raw === '$') return (at, next) => (at === chars.length || (isLine && chars[at] === '\n')) && next(at)
+    if (raw === '^') return (at, next) => (at === 0 || isEndOfLine(chars[at - 1])) && next(at)
+    if (raw === '$') return (at, next) => (at === chars.length || isEndOfLine(chars[at])) && next(at)
     if (/^\\[bB]$/.test(raw))
       return (at, next) => (isWordAt(at - 1) !== isWordAt(at)) === (raw === '\\b') && next(at)
     const name = /^\\k<(.*)>$/.exec(raw)?.[1]

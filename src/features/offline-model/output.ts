@@ -18,7 +18,7 @@ export const readForm = (request: OfflineRequest): { style: string; pieces: Piec
 
 /** The lines `- id (type): expected` of a prompt. */
 const readPieces = (text: string): Piece[] =>
-  [...text.matchAll(/^- ([^\s(]+) \(([^)\n]*)\): (.*)$/gm)].map((match) => {
+  [...text.matchAll(/^- ([^\s(]+) \(([^()\n]*)\): (.*)$/gm)].map((match) => {
     const [, id = '', type = '', expected = ''] = match
     return { id, type, expected }
   })

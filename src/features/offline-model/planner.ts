@@ -141,7 +141,7 @@ const makeTodos = (language: TextLanguage, calls: readonly ToolUse[]): Record<st
 
 /** Names what became of the open tasks of a plan: of all, or of the one with this id. What was refused is not completed. */
 const closeTodos = (plan: string, reason: string, isRefused: boolean, only?: string): ToolUse[] => {
-  const open = [...plan.matchAll(/^- \[ \] ([^:\n]+): .*$/gm)].filter(([, id]) => !only || id === only)
+  const open = [...plan.matchAll(/^- \[ \] ([^:[\n]+): .*$/gm)].filter(([, id]) => !only || id === only)
   const todos = open.map(([line, id = '']) => {
     return { id, status: isRefused || /, try \d+ of \d+ failed/.test(line) ? 'failed' : 'completed', reason }
   })

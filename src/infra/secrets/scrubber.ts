@@ -20,6 +20,7 @@ export const createScrubber = () => {
   const marks = new Uint32Array(1 << (tableBits - 5))
   const byEnd = new Map<string, string[]>()
   const byStart = new Map<string, string[]>()
+  let longest = 0
 
   const addForm = (form: string): void => {
     const end = form.slice(-minSecretLength)
@@ -28,6 +29,7 @@ export const createScrubber = () => {
     // a longer form covers shorter ones that end at the same index
     const longestFirst = [...forms, form].sort((a, b) => b.length - a.length)
     byEnd.set(end, longestFirst)
+    longest = Math.max(longest, form.length)
     const start = form.slice(0, minSecretLength)
     const sameStart = byStart.get(start)
     if (sameStart) sameStart.push(form)
@@ -39,13 +41,13 @@ export const createScrubber = () => {
     }
   }
 
-  /** The span of a form that begins at `start` and is cut, or null. */
+  /** The span of a form that begins at `start` and is cut, or null. Looks no further than the longest form: a text may have many starts. */
   const cutForm = (text: string, start: number, six: string): [start: number, end: number] | null => {
     const forms = byStart.get(six)
     if (!forms) return null
-    const cut = findTextEnd(text, start)
-    const prefix = text.slice(start, cut)
-    return forms.some((form) => form.startsWith(prefix)) ? [start, cut] : null
+    const near = text.slice(start, start + longest + ellipses[0].length)
+    const prefix = near.slice(0, findTextEnd(near))
+    return forms.some((form) => form.startsWith(prefix)) ? [start, start + prefix.length] : null
   }
 
   const findSpans = (text: string): [start: number, end: number][] => {
@@ -85,11 +87,11 @@ export const createScrubber = () => {
   }
 }
 
-/** The end of the text after `start`: an ellipsis, or the end of the string. */
-const findTextEnd = (text: string, start: number): number => {
-  const ellipses = ['…', '...'].map((mark) => text.indexOf(mark, start)).filter((index) => index !== -1)
-  return Math.min(text.length, ...ellipses)
-}
+const ellipses = ['...', '…'] as const
+
+/** Where a text ends: at an ellipsis, or at its end. */
+const findTextEnd = (text: string): number =>
+  Math.min(text.length, ...ellipses.map((mark) => text.indexOf(mark)).filter((index) => index !== -1))
 
 /** Adds a span that ends at or after the last one, and joins spans that overlap or touch. */
 const addSpan = (spans: [start: number, end: number][], [from, to]: [start: number, end: number]): void => {
@@ -105,24 +107,20 @@ const addSpan = (spans: [start: number, end: number][], [from, to]: [start: numb
 /** The forms of a secret in a text: plain, in JSON (also nested), in URLs and HTML forms, and in base64. */
 const listSecretForms = (secret: string): Set<string> => {
   const inJson = escapeJson(secret)
-  const inUrl = encodeUrl(secret)
+  // half a surrogate pair has no form in a URL
+  const inUrl = encodeURIComponent(secret.toWellFormed())
   return new Set([
     secret,
     inJson,
     escapeJson(inJson),
     inUrl,
-    lowerCaseEscapes(inUrl),
+    inUrl.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
     new URLSearchParams([['', secret]]).toString().slice(1),
     ...listBase64Forms(secret),
   ])
 }
 
 const escapeJson = (text: string): string => JSON.stringify(text).slice(1, -1)
-
-/** Lone surrogates have no form in a URL. */
-const encodeUrl = (text: string): string => encodeURIComponent(text.toWellFormed())
-
-const lowerCaseEscapes = (text: string): string => text.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase())
 
 /**
  * Encoded alone, and as part of a longer text (such as `user:secret`), which may shift it by 0, 1 or 2 bytes. The shifted

@@ -82,8 +82,8 @@ export const scanPython = (code: string): PythonScan => {
       else if ('([{'.includes(token)) frame.brackets++
       else if (frame.in === 'field' && frame.brackets === 0 && token === '}') frames.pop()
       else if (frame.in === 'field' && frame.brackets === 0 && token === ':') {
-        const text = frames.findLast((one) => one.in === 'text') as TextFrame
-        frames.push({ ...text, in: 'format' })
+        // the text or format that the field is in
+        frames.push({ ...(frames.at(-2) as TextFrame), in: 'format' })
       } else if (')]}'.includes(token)) frame.brackets--
       continue
     }

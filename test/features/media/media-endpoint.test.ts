@@ -165,6 +165,12 @@ describe('the endpoint', () => {
     ['a form that is cut', 400, 'the body is not a complete form', file],
     ['a thousand parts', 400, 'more than 100 parts', `${part('a', 'b').repeat(1000)}--b--`],
     ['a head of 20 KB', 400, 'a head of more than', `${part('a', 'b', `; x="${'y'.repeat(20_000)}"`)}--b--`],
+    [
+      'marks without a head',
+      400,
+      'a head of more than',
+      `${`--${boundary}`.repeat(100)}${'\r'.repeat(20_000)}`,
+    ],
     ['JSON', 415, 'the content-type is "application/json"', '{}', 'application/json'],
   ]
   test.for(forms)('answers %s with %i and names the field', async ([, status, message, body, type]) => {

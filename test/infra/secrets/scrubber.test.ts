@@ -67,6 +67,11 @@ describe('the scrubber', () => {
     expect(scrubber.text('sk-nightjar-0123456789… sk-nightowl')).toBe('[secret]… [secret]')
   })
 
+  test('looks from the many beginnings of a secret in a text no further than a secret is long', () => {
+    const text = 'sk-pro..'.repeat(150_000)
+    expect(knowing('sk-proj-0123456789').text(text)).toBe(text)
+  })
+
   test('gives a text without secrets back as it is, and leaves short ones alone', () => {
     const scrubber = knowing('abcde', 'a-long-secret')
     const text = 'abcde a-long-secre\u{1f600}'

@@ -117,7 +117,9 @@ describe('references in a program', () => {
   })
 
   test('a program of 1 MB is read to its end, where a quadratic scan would not end', () => {
-    for (const part of ['f"{', 'a', '\\N{', "'{results[0]}", '#\n', '"""', 'results[0]', '{results[0]}"'])
-      expect(resolve(part.repeat(2 ** 20 / part.length), ''), part).toBeDefined()
+    const parts = ['f"{', 'a', '\\N{', "'{results[0]}", '#\n', '"""', 'results[0]', '{results[0]}"']
+    for (const part of parts) expect(resolve(part.repeat(2 ** 20 / part.length), ''), part).toBeDefined()
+    // each format in another one
+    expect(scanPython(`f"${'{a:'.repeat(2 ** 20 / 3)}`).isComplete).toBe(false)
   })
 })

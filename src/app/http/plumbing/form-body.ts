@@ -11,8 +11,8 @@ const findFormExcess = (body: Buffer, boundary: string): string | null => {
   for (let at = body.indexOf(mark); at >= 0; at = body.indexOf(mark, at + mark.length)) {
     // the last mark closes the form
     if (++parts > maxParts + 1) return `the form has more than ${maxParts} parts`
-    const head = body.indexOf('\r\n\r\n', at)
-    if (head - at > maxHeadBytes) return `a part of the form has a head of more than ${maxHeadBytes} bytes`
+    if (at + maxHeadBytes < body.length && !body.subarray(at, at + maxHeadBytes).includes('\r\n\r\n'))
+      return `a part of the form has a head of more than ${maxHeadBytes} bytes`
   }
   return null
 }

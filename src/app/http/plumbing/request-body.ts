@@ -35,11 +35,13 @@ export const limitBodies = (app: App, memory: BodyMemory, times: BodyTimes): voi
     return payload
   })
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) =>
-    request.routeOptions.config.doc?.streamed
-      ? streamBody(payload, request.bodyMemory, times)
-      : readBody(payload, Number(request.headers['content-length']), request.bodyMemory, times),
-  )
+  app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => {
+    const { routeOptions, headers, bodyMemory } = request
+    const { doc } = routeOptions.config
+    if (doc?.streamed) return streamBody(payload, bodyMemory, times)
+    const max = doc?.role === null ? 1024 * 1024 : maxRequestBytes
+    return readBody(payload, Number(headers['content-length']), max, bodyMemory, times)
+  })
 }
 
 /** One name for each token. */
@@ -53,11 +55,12 @@ export const nameCaller = ({ principal, headers }: FastifyRequest): string =>
 const readBody = async (
   stream: Readable,
   length: number,
+  max: number,
   budget: BodyReservation,
   times: BodyTimes,
 ): Promise<Buffer> => {
-  if (length > maxReadBytes) throw tooLarge()
-  const isStored = !(length > maxRequestBytes)
+  if (length > maxReadBytes) throw tooLarge(max)
+  const isStored = !(length > max)
   if (isStored && length > 0) budget.raiseTo(length)
   // memory that no byte was written to yet takes none
   const whole = isStored && length > 0 ? Buffer.allocUnsafeSlow(length) : null
@@ -66,15 +69,15 @@ const readBody = async (
   for await (const chunk of readChunks(stream, times.idleMs, Date.now() + times.wholeMs)) {
     if (whole) chunk.copy(whole, bytes)
     bytes += chunk.length
-    if (bytes > maxReadBytes) throw tooLarge()
+    if (bytes > maxReadBytes) throw tooLarge(max)
     if (whole) continue
-    if (bytes > maxRequestBytes) chunks.length = 0
+    if (bytes > max) chunks.length = 0
     else if (isStored) {
       budget.raiseTo(bytes)
       chunks.push(chunk)
     }
   }
-  if (bytes > maxRequestBytes) throw tooLarge()
+  if (bytes > max) throw tooLarge(max)
   return whole?.subarray(0, bytes) ?? Buffer.concat(chunks)
 }
 
@@ -115,8 +118,8 @@ const tooSlow = (idleMs: number, leftMs: number): HttpError =>
         remedy: 'send a large file by POST /v1/files',
       })
 
-const tooLarge = (): MasonError =>
-  new MasonError('payload_too_large', 'the body is larger than 32 MiB', {
+const tooLarge = (max: number): MasonError =>
+  new MasonError('payload_too_large', `the body is larger than ${max / 1024 ** 2} MiB`, {
     remedy: 'send less; a run takes large files by POST /v1/files, or by a mapping',
   })
 
@@ -185,14 +188,10 @@ const parse = (text: string, passesNumbers: NonNullable<RouteDoc['passesNumbers'
     // the whole message: that of a syntax error may quote the body
     if (message === 'Object contains forbidden prototype property')
       throw createFieldsError(...findPrototypeKeys(JSON.parse(text)))
-    throw malformed(describeSyntaxError(message))
+    // where parsing stopped, without quoting the body
+    const [position] = / position \d+/.exec(message) ?? []
+    throw malformed(`the body is not JSON${position ? ` from${position} on` : ''}`)
   }
-}
-
-/** Where parsing stopped, without quoting the body. */
-const describeSyntaxError = (message: string): string => {
-  const position = / position (\d+)/.exec(message)?.[1]
-  return position ? `the body is not JSON from position ${position} on` : 'the body is not JSON'
 }
 
 /** Up to 100 fields named `__proto__`: secure-json-parse finds that there is one, but not where. */

@@ -21,7 +21,7 @@ const inexactNumber = /(?:^|[:,[])\s*(?:-|\d+[.eE]|\d{15})/
 /** A shorter text can neither be deep nor hold many values: it needs no count. */
 const shortJson = 1000
 
-const tokens = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|-?\d[\d.eE+-]*/g
+const tokens = /("[^"\\]*(?:\\.[^"\\]*)*(?:"|$))(\s*:)?|-?\d[\d.eE+-]*/g
 
 /**
  * The value of a JSON text whose fractions keep their text (`JsonNumber`); safe integers are numbers. Throws a SyntaxError for

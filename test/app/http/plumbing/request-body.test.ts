@@ -78,6 +78,11 @@ describe('a body', () => {
     expect([reply.status, reply.body.code]).toEqual([413, 'payload_too_large'])
   })
 
+  it('a body of more than 1 MiB gets 413 where no token is needed', async () => {
+    const reply = await shared.call('POST', '/console/session', { json: { token: 'x'.repeat(2 ** 20) } })
+    expect(reply).toMatchObject({ status: 413, body: { detail: 'the body is larger than 1 MiB' } })
+  })
+
   it('a body nested a million levels deep gets 422 at once', async () => {
     const raw = `{"metadata":{"a":${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}}}`
     const reply = await post({ raw, headers: json })
