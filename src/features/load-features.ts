@@ -128,13 +128,13 @@ export const loadRoutes = async (
 
 /** The settings of a feature by its handle. Throws what is wrong with all of its variables, never with a value. */
 const readFeatureSettings = (
-  { file, source, definition: { id, settings } }: Loaded<'feature'>,
+  { file, definition: { id, settings, executor } }: Loaded<'feature'>,
   environment: Environment = {},
 ): Provided[] => {
   if (!settings) return []
   const prefix = `MASON_${id.replaceAll('-', '_').toUpperCase()}_`
   const other = Object.keys(settings.shape).find((name) => !name.startsWith(prefix))
-  if (other !== undefined && source.migrations !== undefined)
+  if (other !== undefined && !executor)
     throw toSettingsError(`${file} has the setting "${other}"`, `begin its name with ${prefix}`)
   const { data, error } = settings.strip().safeParse(environment)
   if (!error) return [[{ id: `${id}.settings` }, data]]
