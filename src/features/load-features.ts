@@ -31,6 +31,9 @@ type OfKind<Name extends Kind> = Extract<Definition, { kind: Name }>
 type Loaded<Name extends Kind> = { file: string; source: FeatureSource; definition: OfKind<Name> }
 
 const text = z.string()
+const word = z.string().regex(/^[a-z][a-z0-9_-]*$/, 'is not of a-z, 0-9, _ and - after a letter')
+const hasShape = (given: unknown): boolean => given instanceof Object && 'shape' in given
+const settings = z.custom(hasShape, 'is not z.object({ … })').optional()
 const handle = z.looseObject(
   { id: text },
   'is not a handle: import it by the name under which its *.ref.ts, or mason-runtime/features, exports it',
@@ -38,7 +41,7 @@ const handle = z.looseObject(
 const needs = z.record(text, handle)
 /** What each kind of file must have: files of a product run as they are, and no compiler has looked at them. */
 const members: Readonly<Record<Kind, z.ZodRawShape>> = {
-  feature: { id: text, tables: z.array(text) },
+  feature: { id: text, tables: z.array(text), settings },
   tool: {},
   node: {},
   reader: {},
@@ -46,10 +49,10 @@ const members: Readonly<Record<Kind, z.ZodRawShape>> = {
   service: { provides: handle, needs, start: isFunction },
   routes: { needs, add: isFunction },
   resource: {},
-  loop: { name: text, everyMs: z.number().positive(), needs, run: isFunction },
-  metrics: { name: text, help: text, label: text, needs, read: isFunction },
-  retention: {},
-  command: { name: text, description: text, add: isFunction },
+  loop: { name: text, everyMs: z.number().positive().lte(2_147_483_647), needs, run: isFunction },
+  metrics: { name: word, help: text, label: word, needs, read: isFunction },
+  retention: { sweep: isFunction.optional(), deleteOfUser: isFunction.optional() },
+  command: { name: word, description: text, add: isFunction },
   process: { name: text, role: text, open: isFunction },
   doctor: { name: text, settings: z.array(text), check: isFunction },
   keys: {},
@@ -118,23 +121,15 @@ export const listFilesOfKinds = (sources: readonly FeatureSource[], ...kindsOfFi
       }),
   )
 
-/** Loads what adds routes. */
-export const loadRoutes = async (
-  sources: readonly FeatureSource[],
-): Promise<(Loaded<'routes'> | Loaded<'resource'>)[]> => [
-  ...(await loadKind(sources, 'resource')),
-  ...(await loadKind(sources, 'routes')),
-]
-
 /** The settings of a feature by its handle. Throws what is wrong with all of its variables, never with a value. */
 const readFeatureSettings = (
-  { file, source, definition: { id, settings } }: Loaded<'feature'>,
+  { file, definition: { id, settings, executor } }: Loaded<'feature'>,
   environment: Environment = {},
 ): Provided[] => {
   if (!settings) return []
   const prefix = `MASON_${id.replaceAll('-', '_').toUpperCase()}_`
   const other = Object.keys(settings.shape).find((name) => !name.startsWith(prefix))
-  if (other !== undefined && source.migrations !== undefined)
+  if (other !== undefined && !executor)
     throw toSettingsError(`${file} has the setting "${other}"`, `begin its name with ${prefix}`)
   const { data, error } = settings.strip().safeParse(environment)
   if (!error) return [[{ id: `${id}.settings` }, data]]
@@ -367,7 +362,8 @@ export const addFeatureRoutes = async (
   server: RouteServer,
   read: Reader,
 ): Promise<void> => {
-  for (const { file, definition } of await loadRoutes(sources)) {
+  const resources = await loadKind(sources, 'resource')
+  for (const { file, definition } of [...resources, ...(await loadKind(sources, 'routes'))]) {
     const needed = resolveNeeds(file, definition.needs, read)
     await (async () => definition.add(app, needed, server))().catch(refuseFile(file))
   }

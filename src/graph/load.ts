@@ -61,7 +61,12 @@ export const loadParts = async (
     listed.push((await findPartFiles(isFolder ? source : source.folder, load, errors)).sort(byName))
   }
   for (const file of listed.flat()) {
-    const part = await loadPart(file, findShapeError, errors)
+    const part = await loadPart(file, findShapeError, errors).catch((error: unknown) => {
+      errors.push(`${file.path}: ${describeLoadError(error)}`)
+      // the others would be waited for as long
+      if (error instanceof SlowFileError) throwOnErrors(errors)
+      return null
+    })
     if (part) files.set(part, file.path)
   }
   const parts = [...files.keys()]
@@ -131,16 +136,7 @@ const loadPart = async (
     errors.push(`${path}: ${problem}`)
     return null
   }
-  let module: PartModule
-  try {
-    module = await load()
-  } catch (error) {
-    reject(describeLoadError(error))
-    // the others would be waited for as long
-    if (error instanceof SlowFileError) throwOnErrors(errors)
-    return null
-  }
-  const { default: defined, ...others } = module
+  const { default: defined, ...others } = await load()
   if (!isPart(defined) || defined.kind !== kind)
     return reject(`has no ${kind} as its default export; write: export default ${maker}({ … })`)
   const other = Object.entries(others).find(([, value]) => value !== defined && isPart(value))

@@ -41,7 +41,7 @@ const findInputError = (input: z.ZodType, raw: { field: string } | undefined): s
 const part = z.strictObject({
   kind: z.string(),
   name: z.string().refine(isName, 'is reserved, or not of a-z, 0-9, _ and - after a letter; choose another'),
-  description: z.string(),
+  description: z.string().max(20_000),
   reads: z.array(runtimeStateSchema.keyof()),
   writes: z.array(patchSchema.keyof()),
   needs: names.optional(),

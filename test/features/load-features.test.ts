@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { loadAllParts } from '../../src/app/load-all-parts.ts'
 import { readConfig } from '../../src/app/read-config.ts'
+import { defineCommand } from '../../src/features/command-definition.ts'
 import { configRef, databaseRef } from '../../src/features/core.ref.ts'
 import { defineResource } from '../../src/features/define-resource.ts'
 import {
@@ -347,6 +348,17 @@ describe('an error of features names both sides and the remedy', () => {
     const worker = await open(folder('a', { 'a.loop.ts': loop }))
     await expect(worker.loadLoops()).rejects.toThrow(
       'features/a/a.loop.ts has wrong fields: everyMs: Invalid input: expected number, received string',
+    )
+    const late = defineLoop({ name: 'working', everyMs: 1e12, needs: {}, run: async () => {} })
+    const busy = await open(folder('a', { 'a.loop.ts': late }))
+    await expect(busy.loadLoops()).rejects.toThrow('everyMs: Too big')
+    const settings = z.string() as never
+    await expect(
+      open(folder('a', {}, defineFeature({ id: 'a', tables: [], settings }) as Definition)),
+    ).rejects.toThrow('features/a/feature.ts has wrong fields: settings: is not z.object({ … })')
+    const command = defineCommand({ name: 'two words', description: 'Prints', add: () => {} })
+    await expect(loadKind([folder('a', { 'a.command.ts': command })], 'command')).rejects.toThrow(
+      'features/a/a.command.ts has wrong fields: name: is not of a-z, 0-9, _ and - after a letter',
     )
     const needs = { text: undefined as never }
     const service = defineService({ provides: aRef, needs, start: () => '' })

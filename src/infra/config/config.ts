@@ -193,8 +193,9 @@ const toDatabase = (settings: AllSettings, role: ProcessRole, named = ''): Confi
   const { DATABASE_URL, MASON_MIGRATE_URL: migrateUrl } = settings
   const apiUrl = isWorker(role) ? undefined : settings.MASON_API_DATABASE_URL
   const workerUrl = role === 'api' ? undefined : settings.MASON_WORKER_DATABASE_URL
-  const paymentSetting = role === 'payments' || role === 'migrate' ? named : undefined
-  const paymentUrl = settings[paymentSetting ?? ''] as string | undefined
+  const isNamed = role === 'payments' || role === 'migrate'
+  const paymentUrl = isNamed ? (settings[named] as string | undefined) : undefined
+  const paymentSetting = paymentUrl && named
   if (role === 'payments' && paymentUrl !== undefined)
     return { kind: 'postgres', url: paymentUrl, paymentUrl, paymentSetting }
   const own =

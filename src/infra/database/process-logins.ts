@@ -148,12 +148,12 @@ const assertPowerless = (
   name: string,
   { is_strong, owns, creates, others }: LoginFacts,
 ): void => {
-  const role = pg.escapeIdentifier(name)
+  const login = pg.escapeIdentifier(name)
   if (is_strong)
     throw refuseLogin(
       setting,
       `names ${login}, which may do more than a process needs`,
-      `run: ALTER ROLE ${role} NOSUPERUSER NOCREATEROLE NOCREATEDB NOBYPASSRLS NOREPLICATION; ${anotherName}`,
+      `run: ALTER ROLE ${login} NOSUPERUSER NOCREATEROLE NOCREATEDB NOBYPASSRLS NOREPLICATION; ${anotherName}`,
     )
   if (others.length > 0)
     throw refuseLogin(

@@ -8,7 +8,7 @@ import { listOwnSources, loadFeatureSources, readFeatureMigrations } from '../..
 import { executorSettings, inspectConfig } from '../../read-config.ts'
 import { withCommandName } from '../command-name.ts'
 import { exitCodes } from '../errors.ts'
-import { listFeatures, noServices } from '../features/list-features.ts'
+import { noServices } from '../features/list-features.ts'
 import { openTerminal, type Terminal } from '../terminal.ts'
 import { checkAccess } from './access.ts'
 import { type DoctorCheck, type DoctorFinding, fail, type LoadedFeatures, pass } from './check.ts'
@@ -52,7 +52,7 @@ const databaseChecks: typeof checks = [
 const checkFeatures = async (config: Config): Promise<LoadedFeatures & { findings: DoctorFinding[] }> => {
   try {
     const sources = await loadFeatureSources(config.featureFolders)
-    const own = await listFeatures(listOwnSources(sources))
+    const own = await loadFeatures(listOwnSources(sources))
     await checkHandles(sources, config)
     const known = Object.assign(
       {},
@@ -60,7 +60,7 @@ const checkFeatures = async (config: Config): Promise<LoadedFeatures & { finding
     )
     const unknown = Object.keys(config.featureVariables ?? {}).filter((name) => !(name in known))
     const findings = [
-      ...own.map(({ id }) => pass(`${id} of mason.config loads`)),
+      ...own.map(({ definition: { id } }) => pass(`${id} of mason.config loads`)),
       ...unknown.map((name) => pass(`nothing reads the setting ${name}`, 'correct its name, or remove it')),
     ]
     return { sources, migrations: await readFeatureMigrations(sources), findings }

@@ -1,4 +1,9 @@
-import { type FeatureSource, loadFeatures, loadKind, loadRoutes } from '../../../features/load-features.ts'
+import {
+  addFeatureRoutes,
+  type FeatureSource,
+  loadFeatures,
+  loadKind,
+} from '../../../features/load-features.ts'
 import type { Environment } from '../../../infra/config/config.ts'
 import { featureSources } from '../../features.generated.ts'
 import { listOwnSources, loadFeatureSources } from '../../load-feature-sources.ts'
@@ -33,8 +38,7 @@ export const listFeatures = async (
         {},
         { get: (_, method) => (path: string) => routes.push(`${String(method).toUpperCase()} ${path}`) },
       )
-      for (const { definition } of await loadRoutes(own))
-        definition.add(app as never, noServices as never, noServices as never)
+      await addFeatureRoutes(own, app as never, noServices as never, () => noServices)
       const listNames = async (kind: 'tool' | 'node' | 'loop' | 'metrics' | 'command') =>
         (await loadKind(own, kind)).map(({ definition }) => definition.name)
       return {
