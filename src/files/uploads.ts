@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Database, hasRow, queryOne } from '../infra/database/database.ts'
+import { type Dated, toIsoTimes } from '../infra/database/row-times.ts'
 import { newFileId } from '../infra/lib/ids.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Sql } from '../state/ports/sql.ts'
@@ -17,12 +18,11 @@ export type NamedFile = { name: string; type: string; sha256: string }
 /** Those of one request, by id. */
 export type NamedFiles = ReadonlyMap<string, NamedFile>
 
-type FileRow = Omit<UploadedFile, 'id' | 'created_at' | 'bytes' | 'length'> & {
+type FileRow = Dated<Omit<UploadedFile, 'id' | 'bytes' | 'length'>> & {
   file_id: string
   received: string | number
   length: string | number | null
   expected_sha256: string | null
-  created_at: Date
 }
 
 const columns = 'file_id, name, type, sha256, received, length, expected_sha256, created_at'
@@ -32,14 +32,12 @@ const toUploadedFile = ({
   received,
   length,
   expected_sha256: _,
-  created_at,
   ...row
 }: FileRow): UploadedFile => ({
   id: file_id,
-  ...row,
+  ...toIsoTimes(row),
   bytes: Number(received),
   length: length === null ? null : Number(length),
-  created_at: created_at.toISOString(),
 })
 
 /**

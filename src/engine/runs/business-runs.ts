@@ -28,7 +28,7 @@ export type BusinessRuns = {
   /** Members of `metadata` are found by their JSON where they are numbers, true, false or null. */
   runs(filter: Omit<RunFilter, 'edge'> & { count?: boolean }): Promise<RunPage>
   /** How many runs there are of these. @internal */
-  countRuns(filter: { user_id?: string; session_id?: string; status?: RunStatus }): Promise<number>
+  countRuns(filter: Omit<RunFilter, 'limit' | 'cursor'>): Promise<number>
   /** The state up to the run's turn; large results inlined unless `inline` is false. Null: no such run. */
   state(runId: string, inline: boolean): Promise<RuntimeState | null>
   /** Null: no such run, or its session holds no such blob. */

@@ -5,6 +5,7 @@ import {
   readPage,
   truncatedColumn,
 } from '../../infra/database/pagination.ts'
+import { type Dated, toIsoTimes } from '../../infra/database/row-times.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { openStatusesSql } from '../../state/run-status.ts'
 import type { InputRequestStatus, InputRequestView, Page } from '../../state/run-view.ts'
@@ -12,12 +13,7 @@ import type { InputRequestStatus, InputRequestView, Page } from '../../state/run
 /** Which questions a list has. */
 export type InputFilter = PageRequest & { status?: InputRequestStatus; user_id?: string; run_id?: string }
 
-type InputRow = Omit<InputRequestView, 'created_at' | 'expires_at' | 'answered_at' | 'secret'> & {
-  created_at: Date
-  expires_at: Date
-  answered_at: Date | null
-  secret: boolean
-}
+type InputRow = Dated<Omit<InputRequestView, 'secret'>> & { secret: boolean }
 
 const statusSql = `CASE WHEN i.answer::text LIKE '{"kind":"expired"%' THEN 'expired' WHEN i.answer IS NOT NULL THEN 'answered'
   WHEN i.answered_at IS NOT NULL OR r.status NOT IN ${openStatusesSql} THEN 'closed' WHEN i.expires_at <= clock_timestamp() THEN 'expired' ELSE 'open' END`
@@ -44,11 +40,8 @@ export const listInputRequests = (
       AND ($4::text IS NULL OR i.run_id = $4)`,
     values: [businessId, filter.status ?? null, filter.user_id ?? null, filter.run_id ?? null],
   }
-  return readPage(sql, list, filter, ({ secret, created_at, expires_at, answered_at, ...row }: InputRow) => ({
-    ...row,
+  return readPage(sql, list, filter, ({ secret, ...row }: InputRow) => ({
+    ...toIsoTimes(row),
     ...(secret && { secret: true as const }),
-    created_at: created_at.toISOString(),
-    expires_at: expires_at.toISOString(),
-    answered_at: answered_at?.toISOString() ?? null,
   }))
 }

@@ -207,6 +207,10 @@ export type RunFilter = PageRequest & {
   model?: string
   /** Words of its prompt or answer, once it has ended; all must be there. */
   q?: string
+  /** Whose status is of this time or later, in milliseconds since 1970. */
+  status_from?: number
+  /** Whether it waits for the approval of a payment. */
+  consent?: boolean
   order?: 'asc' | 'desc'
   /** Down to this moment of the list, as the database writes it. */
   edge?: string
@@ -259,24 +263,6 @@ export const listRuns = (sql: Sql, businessId: string, filter: RunFilter): Promi
   }))
 }
 
-/** How many runs the filter has. */
-export const countRuns = async (
-  sql: Sql,
-  businessId: string,
-  filter: Omit<RunFilter, 'limit' | 'cursor'>,
-  /** Counts so many at most. */
-  most?: number,
-): Promise<number> => {
-  const { from, where, values } = buildRunFilter(businessId, filter)
-  const { rows } = await sql.query<{ runs: number }>(
-    most === undefined
-      ? `SELECT count(*)::int AS runs FROM ${from} WHERE ${where}`
-      : `SELECT count(*)::int AS runs FROM (SELECT FROM ${from} WHERE ${where} LIMIT ${most}) AS counted`,
-    values,
-  )
-  return rows[0]?.runs ?? 0
-}
-
 /** What is cut in a row of a list. */
 type ListedRunRow = { request: { cut?: boolean }; result: { cut?: string[] } | null }
 
@@ -318,6 +304,11 @@ export const buildRunFilter = (businessId: string, filter: Omit<RunFilter, 'limi
       `r.run_id = ANY(ARRAY(SELECT run_id FROM run_requests WHERE tenant = $1 AND idempotency_key = ${bind(filter.idempotency_key)}))`,
     )
   if (filter.finish_reason !== undefined) conditions.push(`r.finish_reason = ${bind(filter.finish_reason)}`)
+  if (filter.status_from !== undefined)
+    conditions.push(
+      `coalesce(r.ended_at, r.started_at, r.created_at) >= to_timestamp(${bind(filter.status_from)}::float8 / 1000)`,
+    )
+  if (filter.consent !== undefined) conditions.push(`(c.payment_id IS NOT NULL) = ${bind(filter.consent)}`)
   const failures = (['error', 'node'] as const).flatMap((name) =>
     filter[name] === undefined ? [] : [`f.${name} = ${bind(filter[name])}`],
   )

@@ -3,7 +3,7 @@ import { isStatementTimeout } from '../../infra/database/database-errors.ts'
 import { parseCursor, positionSchema, writeCursor } from '../../infra/database/pagination.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { RunPage, RunView } from '../../state/run-view.ts'
-import { countRuns, listRuns, type RunFilter } from './run-queries.ts'
+import { buildRunFilter, listRuns, type RunFilter } from './run-queries.ts'
 
 /** Milliseconds: of the statement that most lists are, of a list that is looked for in slices after it, and of a count. */
 const limits = { directMs: 400, slicedMs: 600, countMs: 500 }
@@ -33,6 +33,24 @@ const unlessTimedOut = async <T>(work: Promise<T>): Promise<T | null> => {
     if (isStatementTimeout(error)) return null
     throw error
   }
+}
+
+/** How many runs the filter has. */
+export const countRuns = async (
+  sql: Sql,
+  businessId: string,
+  filter: Omit<RunFilter, 'limit' | 'cursor'>,
+  /** Counts so many at most. */
+  most?: number,
+): Promise<number> => {
+  const { from, where, values } = buildRunFilter(businessId, filter)
+  const { rows } = await sql.query<{ runs: number }>(
+    most === undefined
+      ? `SELECT count(*)::int AS runs FROM ${from} WHERE ${where}`
+      : `SELECT count(*)::int AS runs FROM (SELECT FROM ${from} WHERE ${where} LIMIT ${most}) AS counted`,
+    values,
+  )
+  return rows[0]?.runs ?? 0
 }
 
 /**

@@ -1,5 +1,6 @@
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { type PageRequest, readPage } from '../../infra/database/pagination.ts'
+import { type Dated, toIsoTimes } from '../../infra/database/row-times.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { EffectStatus, EffectView } from '../../state/operations.ts'
 import { confirmedResponse } from '../../state/ports/effects.ts'
@@ -7,19 +8,9 @@ import { parkedStatusesSql } from '../../state/run-status.ts'
 import type { Page } from '../../state/run-view.ts'
 
 type WaitRow = { ended: boolean; waits: boolean }
-type EffectRow = Omit<EffectView, 'created_at' | 'first_sent_at'> & {
-  created_at: Date
-  first_sent_at: Date | null
-}
 
 const columns =
   'effect_id AS id, tenant AS business_id, run_id, class AS kind, status, sends, error, created_at, first_sent_at'
-
-const toView = ({ created_at, first_sent_at, ...row }: EffectRow): EffectView => ({
-  ...row,
-  created_at: created_at.toISOString(),
-  first_sent_at: first_sent_at?.toISOString() ?? null,
-})
 
 /** The run of an effect, and whether a call of it waits for an operator. The run is locked, as by whatever ends a wait. */
 const waitStatement = `
@@ -47,10 +38,12 @@ const wakeStatement = `
 /** Side effects of runs of all businesses. An operator settles those whose outcome is unknown. */
 export const createUnknownEffects = (database: Database) => {
   const get = async (id: string): Promise<EffectView | null> => {
-    const row = await queryOne<EffectRow>(database, `SELECT ${columns} FROM effects WHERE effect_id = $1`, [
-      id,
-    ])
-    return row && toView(row)
+    const row = await queryOne<Dated<EffectView>>(
+      database,
+      `SELECT ${columns} FROM effects WHERE effect_id = $1`,
+      [id],
+    )
+    return row && toIsoTimes(row)
   }
   return {
     list: (filter: PageRequest & { status?: EffectStatus }): Promise<Page<EffectView>> =>
@@ -65,7 +58,7 @@ export const createUnknownEffects = (database: Database) => {
           values: [filter.status ?? null],
         },
         filter,
-        toView,
+        toIsoTimes<Dated<EffectView>>,
       ),
     /**
      * Says whether an unknown effect took place, and wakes its run: the call gets `response` as what the provider answered, or

@@ -1,5 +1,6 @@
 import { hasRow, queryOne } from '../../infra/database/database.ts'
 import { headChars, type PageRequest, readableJson, readPage } from '../../infra/database/pagination.ts'
+import { toIsoTimes } from '../../infra/database/row-times.ts'
 import type { Patch } from '../../state/patch.ts'
 import type { RunResult } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -52,13 +53,7 @@ const toTurnView = ({ turn, run_id, status, request, result, goals, ...row }: Tu
 const toSessionView = (
   { id, user_id, created_at, updated_at }: SessionRow,
   turns: SessionView['turns'],
-): SessionView => ({
-  id,
-  user_id,
-  created_at: created_at.toISOString(),
-  updated_at: updated_at.toISOString(),
-  turns,
-})
+): SessionView => toIsoTimes({ id, user_id, created_at, updated_at, turns })
 
 const sessionColumns = 'session_id AS id, user_id, created_at, updated_at'
 

@@ -5,11 +5,12 @@ import { HttpError } from '../../routes/problems.ts'
 import { createDocs, respondsWith } from '../../routes/route.ts'
 import { isMasonError, MasonError } from '../../state/errors.ts'
 import { businessIdSchema, idSchema } from '../../state/run-request.ts'
-import { businessRunsRef, jobPollRef, mandateProblemRef, serverAddressRef } from '../core.ref.ts'
+import { businessRunsRef, databaseRef, jobPollRef, mandateProblemRef, serverAddressRef } from '../core.ref.ts'
 import { defineRoutes, optional } from '../definitions.ts'
 import { agentCardsRef, agentPushesRef } from './a2a.ref.ts'
 import type { AgentCall } from './server/handler.ts'
 import type { AgentResponse } from './server/rpc.ts'
+import { listAnswers } from './server/task-answers.ts'
 
 const describe = createDocs('a2a')
 const agentParams = z.strictObject({ business_id: businessIdSchema.describe('The business of the agent') })
@@ -30,7 +31,12 @@ const cardSchema = z.json().meta({ description: 'An agent card of the protocol' 
 const listTags = (header: string): string[] => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
 
 /** The SDK takes a quarter of a second to load: nothing of it is before the first request of another agent. */
-const load = async () => (await import('./server/agent-server.ts')).agentServer
+const load = async () => ({
+  ...(await import('./server/card.ts')),
+  ...(await import('./server/extensions.ts')),
+  ...(await import('./server/rest.ts')),
+  ...(await import('./server/rpc.ts')),
+})
 
 const throwNoCard = (businessId: string): never => {
   throw new MasonError('not_found', `the business "${businessId}" has no agent card, so it serves no A2A`, {
@@ -77,12 +83,13 @@ export default defineRoutes({
   needs: {
     cards: agentCardsRef,
     pushes: agentPushesRef,
+    database: databaseRef,
     runsOf: businessRunsRef,
     pollJob: jobPollRef,
     address: serverAddressRef,
     findMandateProblem: optional(mandateProblemRef),
   },
-  add(app, { cards, pushes, runsOf, pollJob, address, findMandateProblem }, server) {
+  add(app, { cards, pushes, database, runsOf, pollJob, address, findMandateProblem }, server) {
     const readCard = async (businessId: string) => {
       const row = (await cards.read(businessId)) ?? throwNoCard(businessId)
       const { toAgentCard } = await load()
@@ -101,12 +108,13 @@ export default defineRoutes({
       const { card, scenario } = await readCard(businessId)
       const { readExtensions } = await load()
       const { signal, release } = server.open.abortSignal(reply.raw)
-      let failure: { error: unknown } | null = null
+      let failure: unknown
       try {
         const result = await handle({
           business: runsOf(businessId),
           businessId,
           pushes,
+          listAnswers: (runIds) => listAnswers(database, businessId, runIds),
           caller: token_id ?? kind,
           card,
           scenario,
@@ -116,12 +124,11 @@ export default defineRoutes({
           signal,
           onMistyped: (error) => request.log.warn({ err: error }, 'a request of an agent could not be read'),
           onError: (error) => {
-            failure ??= { error }
+            failure ??= error
           },
         })
         if (signal.aborted && !server.open.closing) return reply.hijack()
-        const { error } = (failure ?? {}) as { error?: unknown }
-        if (error !== undefined) throw error
+        if (failure) throw failure
         reply.code(result.status).headers(result.headers)
         if ('events' in result) {
           await server.sendTexts(reply, () => result.events)

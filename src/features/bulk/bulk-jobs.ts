@@ -1,5 +1,6 @@
 import { buildRunFilter, type RunFilter } from '../../engine/runs/run-queries.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
+import { type Dated, toIsoTimes } from '../../infra/database/row-times.ts'
 import { newBulkJobId } from '../../infra/lib/ids.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { createFieldsError } from '../../state/resource-schema.ts'
@@ -17,9 +18,6 @@ const fitsSql: Record<BulkAction, string> = {
   retry: `r.status = 'failed'`,
 }
 
-type JobRow = Omit<BulkJob, 'created_at' | 'confirmed_at' | 'ended_at'> &
-  Record<'confirmed_at' | 'ended_at', Date | null> & { created_at: Date }
-
 const readStatement = `
   SELECT j.job_id AS id, j.action, j.reason, j.status, j.created_at, j.confirmed_at, j.ended_at, n.count, n.done, n.refused,
     COALESCE((SELECT json_agg(json_build_object('run_id', x.run_id, 'code', x.code) ORDER BY x.position) FROM (
@@ -31,15 +29,8 @@ const readStatement = `
   WHERE j.tenant = $1 AND j.job_id = $2`
 
 const readJob = async (sql: Sql, businessId: string, id: string): Promise<BulkJob | null> => {
-  const row = await queryOne<JobRow>(sql, readStatement, [businessId, id])
-  return (
-    row && {
-      ...row,
-      created_at: row.created_at.toISOString(),
-      confirmed_at: row.confirmed_at?.toISOString() ?? null,
-      ended_at: row.ended_at?.toISOString() ?? null,
-    }
-  )
+  const row = await queryOne<Dated<BulkJob>>(sql, readStatement, [businessId, id])
+  return row && toIsoTimes(row)
 }
 
 /** A job that is to be: `token_id`: whose budget retries spend. */

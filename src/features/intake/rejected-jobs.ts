@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Admission, AdmittedRun } from '../../engine/runs/admission.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { type PageRequest, readPage } from '../../infra/database/pagination.ts'
+import { type Dated, toIsoTimes } from '../../infra/database/row-times.ts'
 import type { MasonError } from '../../state/errors.ts'
 import { createInvalidRequest, type FieldError } from '../../state/resource-schema.ts'
 import type { JobData } from '../../state/run-request.ts'
@@ -12,7 +13,6 @@ import type { rejectedJobDataSchema, rejectedJobSchema } from './rejected-job.ts
 
 type RejectedJob = z.infer<typeof rejectedJobSchema>
 type RejectedJobData = z.infer<typeof rejectedJobDataSchema>
-type RejectedRow = Omit<RejectedJob, 'received_at'> & { received_at: Date }
 
 const columns =
   'rejected_id::text AS id, job_id, tenant AS business_id, faults AS errors, received_at, run_id'
@@ -30,12 +30,12 @@ export const createRejectedJobs = (
 ) => {
   const find = async (id: string): Promise<RejectedJob | null> => {
     if (!/^\d{1,18}$/.test(id)) return null
-    const row = await queryOne<RejectedRow>(
+    const row = await queryOne<Dated<RejectedJob>>(
       database,
       `SELECT ${columns} FROM rejected_jobs WHERE rejected_id = $1::bigint`,
       [id],
     )
-    return row && toView(row)
+    return row && toIsoTimes(row)
   }
   const get = async (id: string): Promise<RejectedJobData | null> => {
     const job = await find(id)
@@ -62,7 +62,7 @@ export const createRejectedJobs = (
           storedBytes: 'pg_column_size(faults)',
         },
         page,
-        toView,
+        toIsoTimes<Dated<RejectedJob>>,
       ),
     async resubmit(id: string, corrected: unknown): Promise<AdmittedRun | null> {
       const job = await get(id)
@@ -79,11 +79,6 @@ export const createRejectedJobs = (
     },
   }
 }
-
-const toView = ({ received_at, ...row }: RejectedRow): RejectedJob => ({
-  ...row,
-  received_at: received_at.toISOString(),
-})
 
 /** An admin vouches for what a signature did not prove. Throws `invalid_request` with the errors of the data. */
 const readJobData = (job: RejectedJobData, corrected: unknown) => {

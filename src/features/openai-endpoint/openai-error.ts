@@ -43,6 +43,8 @@ const detailSchema = z.looseObject({
   retry_after_ms: z.number().nonnegative().optional().catch(undefined),
   /** Every candidate has reached a limit of its key. */
   limited: z.boolean().optional().catch(undefined),
+  /** It is no model that is not found. */
+  unknown_path: z.boolean().optional().catch(undefined),
 })
 
 /** `/messages/0/content` as OpenAI writes it: `messages[0].content`. */
@@ -53,9 +55,9 @@ const toParam = (pointer: string | undefined): string | null =>
     .replaceAll('/', '.') || null
 
 const findRow = (error: unknown, status: number, code: string): Row => {
-  const limited =
-    isMasonError(error, 'no_model_available') && detailSchema.safeParse(error.detail).data?.limited
+  const { limited, unknown_path } = (isMasonError(error) && detailSchema.safeParse(error.detail).data) || {}
   if (limited) return rows.model_rate_limited as Row
+  if (unknown_path) return [404, request, 'unknown_url']
   return rows[code] ?? [status, status < 500 ? request : 'server_error', code]
 }
 

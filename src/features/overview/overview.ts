@@ -1,4 +1,5 @@
 import { readCount } from '../../infra/database/database.ts'
+import { type Dated, toIsoTimes } from '../../infra/database/row-times.ts'
 import { toMoney } from '../../infra/lib/money.ts'
 import type { Backlog } from '../../infra/telemetry/metrics.ts'
 import { noCurrency } from '../../models/metering/ledger-rows.ts'
@@ -34,14 +35,10 @@ export const createOverview = (
 ) => ({
   /** The processes that work on runs, the latest first. */
   async workers(): Promise<WorkerView[]> {
-    const { rows } = await database.query<{ id: string; started_at: Date; seen_at: Date; running: number }>(
+    const { rows } = await database.query<Dated<WorkerView>>(
       'SELECT worker_id AS id, started_at, seen_at, running FROM workers ORDER BY started_at DESC, worker_id LIMIT 1000',
     )
-    return rows.map((row) => ({
-      ...row,
-      started_at: row.started_at.toISOString(),
-      seen_at: row.seen_at.toISOString(),
-    }))
+    return rows.map(toIsoTimes)
   },
   /** The last `hours`, beside as many before them. */
   async read(hours: number): Promise<Overview> {

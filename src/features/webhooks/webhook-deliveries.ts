@@ -1,17 +1,12 @@
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { readPage } from '../../infra/database/pagination.ts'
+import { type Dated, toIsoTimes } from '../../infra/database/row-times.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Page } from '../../state/run-view.ts'
 import type { DeliveryView } from './webhook-schemas.ts'
 
-type Times = 'due_at' | 'last_attempt_at' | 'created_at' | 'ended_at'
-type DeliveryRow = Omit<DeliveryView, Times> & {
-  due_at: Date
-  created_at: Date
-  last_attempt_at: Date | null
-  ended_at: Date | null
-}
+type DeliveryRow = Dated<DeliveryView>
 
 const columns = `webhook_id AS id, tenant AS business_id, type, run_id, url, status, attempts, due_at, last_status, last_error,
   last_attempt_at, created_at, ended_at`
@@ -36,14 +31,8 @@ export const redactUrl = (url: string, scrubber: Pick<Scrubber, 'text'>): string
 
 /** The messages of all businesses, for admins. Null: there is none of this id. */
 export const createWebhookDeliveries = (database: Database, scrubber: Scrubber) => {
-  const toView = ({ url, due_at, last_attempt_at, created_at, ended_at, ...row }: DeliveryRow) => ({
-    ...row,
-    url: redactUrl(url, scrubber),
-    due_at: ended_at ? null : due_at.toISOString(),
-    last_attempt_at: last_attempt_at?.toISOString() ?? null,
-    created_at: created_at.toISOString(),
-    ended_at: ended_at?.toISOString() ?? null,
-  })
+  const toView = (row: DeliveryRow): DeliveryView =>
+    toIsoTimes({ ...row, url: redactUrl(row.url, scrubber), due_at: row.ended_at ? null : row.due_at })
   const readOne = async (statement: string, id: string): Promise<DeliveryView | null> => {
     const row = await queryOne<DeliveryRow>(database, statement, [id])
     return row && toView(row)

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Database, hasRow, queryOne } from '../../infra/database/database.ts'
+import { toIsoTimes } from '../../infra/database/row-times.ts'
 import { checkUrl } from '../../infra/egress/urls.ts'
 import { openSealedText, type SealedText, sealText } from '../../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
@@ -99,10 +100,9 @@ export const createWebhookSettings = (database: Database, keys: MasterKeys, scru
     return {
       business_id: businessId,
       ...settings,
-      secrets: secrets.rows.map(({ last_four, created_at, expires_at }) => ({
+      secrets: secrets.rows.map(({ last_four, ...times }) => ({
         secret: `…${last_four}`,
-        created_at: created_at.toISOString(),
-        expires_at: expires_at?.toISOString() ?? null,
+        ...toIsoTimes(times),
       })),
     }
   }

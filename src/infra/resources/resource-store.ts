@@ -6,6 +6,7 @@ import type { Page } from '../../state/run-view.ts'
 import { type Database, queryOne } from '../database/database.ts'
 import { isUniqueViolation } from '../database/database-errors.ts'
 import { cutJson, isLongJson, readPage, truncatedColumn } from '../database/pagination.ts'
+import { toIsoTimes } from '../database/row-times.ts'
 
 /** Selects rows by fields: those of one vendor, of one business. */
 export type ResourceScope = Readonly<Record<string, string>>
@@ -162,11 +163,7 @@ export const dropNulls = <Members extends object>(
 const pick = (from: object, names: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(names.map((name) => [name, from[name as keyof typeof from]]))
 
-/** The row with times as texts. */
-const toRow = <Row>(row: object): Row =>
-  Object.fromEntries(
-    Object.entries(row).map(([name, value]) => [name, value instanceof Date ? value.toISOString() : value]),
-  ) as Row
+const toRow = <Row>(row: object): Row => toIsoTimes(row) as Row
 
 /** The operations on one kind of resource, over its table. */
 export const createResourceStore = <Row extends ResourceRow, Input, Change extends object, View>(

@@ -25,19 +25,16 @@ const listIds = (message: CanonicalMessage): string[] => {
   return message.role === 'assistant' ? (message.tool_calls ?? []).map(({ id }) => id) : []
 }
 
-/** The same request with plain ids: an id becomes the same one each time, so that a call and its result stay together. */
+/** An id becomes the same one each time, so that a call and its result stay together; of 46 bits, so that no two are one. */
+const toPlain = (id: string): string =>
+  plainId.test(id)
+    ? id
+    : BigInt(`0x${sha256(id)}`)
+        .toString(36)
+        .slice(-9)
+
+/** The same request with plain ids. */
 const withPlainIds = (ask: CanonicalRequest): CanonicalRequest => {
-  const ids = new Map<string, string>()
-  const taken = new Set<string>()
-  const toPlain = (id: string): string => {
-    const known = ids.get(id)
-    if (known !== undefined) return known
-    let plain = id
-    for (let n = 0; !plainId.test(plain) || taken.has(plain); n++) plain = sha256(`${id} ${n}`).slice(0, 9)
-    ids.set(id, plain)
-    taken.add(plain)
-    return plain
-  }
   const messages = ask.messages.map((message): CanonicalMessage => {
     if (message.role === 'tool') return { ...message, tool_call_id: toPlain(message.tool_call_id) }
     if (message.role !== 'assistant' || message.tool_calls === undefined) return message

@@ -9,12 +9,13 @@ const reasonsByMeaning = {
   none: /^(null|none|unspecified|queued|inprogress|incomplete|generating|running|notfinished)$/,
   stop: /^(stop|stopped|stop(sequence|string|token|word)(found|reached)?|word|endturn|turnend|end|s|ended|(hit|stopped)?eos(token)?(found|id)?|endof(text|turn|sequence|token|message)|eot|eo[tm]id|eom|imend|completed?|completion|done|finish|finished|finalanswer|normal|natural|success|succeeded|ok|toolcalls?|tooluse|functioncalls?|load|unload)$/,
   contentfilter:
-    /(?<!call)filter|safety|recitation|blocklist|blocked|prohibited|^spii$|^language$|(?<!connection)refus|sensitive|toxic|guardrail|modelarmor|moderation|policy|copyright|^other$/,
+    /(?<!call)filter|safety|recitation|blocklist|blocked|prohibited|^spii$|^language$|(?<!connection)refus|sensitive|toxic|guardrail|modelarmor|moderation|policy|copyright|censor|flagged|risk|harm|unsafe|inappropriat|^other$/,
   failed:
     /error|fail|insufficient|malformed|invalid|unexpected|toomany(?!tokens)|connection|missing|cancel|abort|time(dout|out|limit)|deadline|exit|shutdown|preempt|overload|unavailable|ratelimit|interrupt|disconnect|noimage|imageother|expired|outofmemory|^oom$|crash|killed/,
   cut: /max|toomanytokens|length|limit|exceed|truncat|budget|contextwindow|numpredict|outoftokens|^pause|compaction/,
 }
 type Meaning = keyof typeof reasonsByMeaning
+const rows = Object.entries(reasonsByMeaning)
 
 /** What a finish reason means; `unknown` for one that fits nothing. */
 export const readFinishMeaning = (reason: string): Meaning | 'unknown' => {
@@ -22,7 +23,7 @@ export const readFinishMeaning = (reason: string): Meaning | 'unknown' => {
     .toLowerCase()
     .replaceAll(/[^a-z\d]/g, '')
     .replace(/^(finish|stop)?reason/, '')
-  const found = Object.entries(reasonsByMeaning).find(([, pattern]) => pattern.test(plain))
+  const found = rows.find(([, pattern]) => pattern.test(plain))
   return (found?.[0] as Meaning | undefined) ?? 'unknown'
 }
 

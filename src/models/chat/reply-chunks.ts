@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isJsonText } from '../../infra/lib/json-text.ts'
+import { isJsonText, parseJsonOrText } from '../../infra/lib/json-text.ts'
 import type { ToolCallRequest } from '../../state/ports/model-messages.ts'
 import type { ResultDelta } from '../ports/model-ports.ts'
 import { ReplyLimitError } from '../ports/unreadable-response.ts'
@@ -52,9 +52,7 @@ const createTextJoiner = (count: LengthLimit) => {
       all = text.toWellFormed()
       return all.startsWith(before) ? all.slice(before.length) : null
     },
-    get all(): string {
-      return all
-    },
+    all: (): string => all,
   }
 }
 
@@ -74,11 +72,11 @@ export const createTextCollector = (count: LengthLimit) => {
     replace: (whole: ReplyTexts): ResultDelta => {
       const delta = { text: text.replace(whole.text), reasoning: reasoning.replace(whole.reasoning) }
       return delta.text === null || delta.reasoning === null
-        ? { text: text.all, reasoning: reasoning.all, restart: true }
+        ? { text: text.all(), reasoning: reasoning.all(), restart: true }
         : { text: delta.text, reasoning: delta.reasoning }
     },
     rest: (): ResultDelta => ({ text: text.rest(), reasoning: reasoning.rest() }),
-    all: (): ReplyTexts => ({ text: text.all, reasoning: reasoning.all }),
+    all: (): ReplyTexts => ({ text: text.all(), reasoning: reasoning.all() }),
   }
 }
 
@@ -104,6 +102,12 @@ export const readIndex = (value: unknown): number | null => {
 export const toArgumentsText = (value: unknown): string => {
   const isNone = value == null || (Array.isArray(value) && value.length === 0)
   return typeof value === 'string' ? value : isNone ? '' : JSON.stringify(value)
+}
+
+/** The text of an object, also where a server has encoded it twice. */
+const readTwice = (text: string): string => {
+  const inner = /^\s*"/.test(text) ? parseJsonOrText(text) : text
+  return typeof inner === 'string' && isWholeObject(inner) ? inner : text
 }
 
 type ToolCallDraft = { key: number; id: string; name: string; arguments: string }
@@ -203,7 +207,7 @@ export const createToolCallCollector = (usedIds: Iterable<string>, count: Length
         const id = findFreeId(draft.id.toWellFormed(), taken)
         taken.add(id)
         const text = draft.arguments.toWellFormed()
-        return { id, name: draft.name.toWellFormed(), arguments: text.trim() === '' ? '{}' : text }
+        return { id, name: draft.name.toWellFormed(), arguments: text.trim() === '' ? '{}' : readTwice(text) }
       })
     },
   }

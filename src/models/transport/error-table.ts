@@ -112,6 +112,10 @@ const table: readonly Row[] = [
   },
 ]
 
+/** The codes in JSON that a message quotes: gateways pass on what the vendor behind them said. */
+const readQuotedNames = (message: string): string =>
+  [...message.matchAll(/"(?:code|type|status|reason)"\s{0,3}:\s{0,3}"?([\w.-]{1,60})/g)].join(' ')
+
 /** What an error means, as far as more than its status says so. */
 export const classifyError = (
   { names, message = '' }: Pick<UpstreamError, 'names' | 'message'>,
@@ -120,8 +124,9 @@ export const classifyError = (
   const rows = table.filter(({ statuses }) => statuses(status ?? 200))
   const named = rows.find((row) => row.names.test(names))
   if (named) return { meaning: named.meaning }
-  for (const { meaning, words } of rows) {
-    const match = words.exec(message)
+  const quoted = readQuotedNames(message)
+  for (const { meaning, names: pattern, words } of rows) {
+    const match = words.exec(message) ?? pattern.exec(quoted)
     if (match) return { meaning, words: match[0] }
   }
   return undefined

@@ -9,9 +9,11 @@ import {
   createConnectionError,
   createStatusError,
   maxErrorLength,
+  truncatedError,
 } from './provider-errors.ts'
 import {
   createResponseSplitter,
+  isCutEvent,
   isEndMark,
   type ResponseChunk,
   type ResponseSplitter,
@@ -187,6 +189,7 @@ const receiveBody = async (body: EgressBody, open: OpenExchange): Promise<void> 
   if (await feedParts(decoder.decode())) return
   for (const last of (splitter as ResponseSplitter | null)?.last() ?? []) {
     if (exchange.signal.aborted || isEnd(last.text)) return
+    if (isCutEvent(last)) throw exchange.fail(truncatedError)
     await take(last)
   }
   if (events > 0) return

@@ -24,9 +24,13 @@ export type ResponseSplitOptions = {
 const isWholeLine = (text: string): boolean =>
   text.length > maxBlockingLength ? text.endsWith(text.startsWith('{') ? '}' : ']') : isJsonText(text)
 
-/** Whether an event ends its stream: gateways end the streams of all formats like those of OpenAI. `done`: how this format does. */
+/** Whether the last event of a body broke off. */
+export const isCutEvent = ({ kind, text }: ResponseChunk): boolean =>
+  kind === 'event' && /^[[{]/.test(text) && !isWholeLine(text)
+
+/** Whether an event ends its stream: gateways end the streams of all formats like those of OpenAI. `done`: how this format does, whatever its spaces. */
 export const isEndMark = (text: string, done?: string | null): boolean =>
-  [done, '[DONE]', '"[DONE]"'].includes(text.trim())
+  [done, '[DONE]', '"[DONE]"'].includes(text.length > 100 ? text.trim() : text.replaceAll(/\s/g, ''))
 
 /** The texts in an event; an empty one keeps the connection alive. What is named an error is one, and Spring doubles `data:`. */
 export const listEventTexts = ({ event, data }: EventSourceMessage): string[] => {

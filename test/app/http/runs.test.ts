@@ -17,7 +17,7 @@ describe('POST /v1/runs', () => {
     const { server } = await serve()
     const post = (raw: string) =>
       server.call('POST', '/v1/runs', { raw, headers: { 'content-type': 'application/json' } })
-    for (const max of ['9007199254740993', '-12345678901234567890']) {
+    for (const max of ['9007199254740993', '-12345678901234567890', '1e400', '-2.5E+4000']) {
       const reply = await post(`{"prompt":"x","user_id":"u1","limits":{"max_tokens":${max}}}`)
       expect(reply.body.errors).toEqual([
         { pointer: '/limits/max_tokens', detail: 'has more digits than a number holds; send a smaller one' },

@@ -718,6 +718,48 @@ describe('the address of an agent', () => {
     expect(data.filter(({ prompt }) => prompt === message.parts[0]?.text)).toEqual([])
   })
 
+  test('has the questions of a task and the messages that answered them in its history, the last of them first to stay', async ({
+    open,
+    server,
+    shop,
+    newToken,
+    model,
+  }) => {
+    model.script({ planner: Array.from({ length: 9 }, () => ({ tool_calls: [ask] })) } as never)
+    const token = await newToken(shop)
+    const peer = await open({ version: '1.0', transport: 'JSONRPC' }, shop, { token })
+    const [opening, first, second] = [newMessage('Paint it'), newMessage('blue'), newMessage('red')]
+    const { id: taskId } = await peer.send(opening)
+    await peer.send({ ...first, taskId })
+    await peer.send({ ...second, taskId })
+    const read = async (path: string) =>
+      (await server.call('GET', `/a2a/agents/${shop}/tasks${path}`, { token })).body
+    const toRow = ({
+      messageId,
+      role,
+      parts,
+    }: {
+      messageId: string
+      role: string
+      parts: { text: string }[]
+    }) => [role === 'ROLE_AGENT' ? 'asks' : messageId, parts[0]?.text]
+    const asks = ['asks', 'Which colour?']
+    const all = [
+      [opening.messageId, 'Paint it'],
+      asks,
+      [first.messageId, 'blue'],
+      asks,
+      [second.messageId, 'red'],
+    ]
+    const { history, contextId } = await read(`/${taskId}`)
+    expect(history.map(toRow)).toEqual(all)
+    for (const length of [0, 1, 2, 4, 5, 9])
+      expect((await read(`/${taskId}?historyLength=${length}`)).history?.map(toRow) ?? []).toEqual(
+        length === 0 ? [] : all.slice(-length),
+      )
+    expect((await read(`?contextId=${contextId}`)).tasks[0].history.map(toRow)).toEqual(all)
+  })
+
   test('lists the tasks of its caller, by context and state, in pages', async ({
     open,
     server,
@@ -744,9 +786,20 @@ describe('the address of an agent', () => {
     const second = await list(`contextId=${contextId}&pageSize=2&pageToken=${first.nextPageToken}`)
     expect([idsOf(first), idsOf(second), second.nextPageToken]).toEqual([ids.slice(0, 2), ids.slice(2), ''])
     expect(await list('status=TASK_STATE_FAILED')).toMatchObject({ tasks: [], totalSize: 0 })
-    expect(await list(`statusTimestampAfter=${new Date(Date.now() + 60_000).toISOString()}`)).toMatchObject({
-      tasks: [],
+    const { tasks } = await list('')
+    const since = (at: number) => `statusTimestampAfter=${tasks[at].status.timestamp}`
+    expect(idsOf(await list(since(1)))).toEqual([other, ids[0]])
+    expect(await list(`${since(1)}&pageSize=1`)).toMatchObject({
+      totalSize: 2,
+      nextPageToken: expect.stringMatching(/./),
     })
+    for (const year of ['+275760', '0000', '2999']) {
+      const isPast = year === '0000'
+      const page = await list(`statusTimestampAfter=${encodeURIComponent(`${year}-01-01T00:00:00Z`)}`)
+      expect([year, page.tasks.length, page.totalSize]).toEqual([year, ...(isPast ? [4, 4] : [0, 0])])
+      expect(page.nextPageToken).toBe('')
+    }
+    expect(await list('status=TASK_STATE_WORKING')).toMatchObject({ tasks: [], totalSize: 0 })
     for (const query of ['pageSize=0', 'pageSize=x', 'status=x', 'statusTimestampAfter=x'])
       expect([query, (await list(query)).error.code]).toEqual([query, 400])
   })

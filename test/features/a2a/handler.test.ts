@@ -40,7 +40,10 @@ const openHandler = (messages: Content[][]) => {
     }
   })
   const business = {
-    runs: async () => ({ data: runs, next_cursor: null }),
+    runs: async ({ status_from = 0 }) => ({
+      data: runs.filter(({ ended_at }) => Date.parse(ended_at) >= status_from),
+      next_cursor: null,
+    }),
     countRuns: async () => runs.length,
     run: async (id: string) => runs.find((run) => run.id === id) ?? null,
     async blob(_id: string, hash: string) {
@@ -58,6 +61,7 @@ const openHandler = (messages: Content[][]) => {
   }
   const call = {
     business,
+    listAnswers: async () => [],
     caller: 'ann',
     card: {},
     onError: (error: unknown) => {

@@ -159,6 +159,31 @@ test('an internal error reveals nothing but its code', async () => {
   expect(text).not.toContain('secret')
 })
 
+test("what OpenAI has and this endpoint has not gets OpenAI's error, and a path of Mason a problem", async () => {
+  const server = await serveAsk(async () => createResponse(''))
+  for (const path of [
+    '/v1/responses',
+    '/v1/chat/sessions',
+    '/v1/models/a/b',
+    '/v1/vector_stores/1/files?x=1',
+  ])
+    expect(await server.call('POST', path, { json })).toMatchObject({
+      status: 404,
+      body: {
+        error: {
+          message: `there is nothing at ${path.split('?')[0]}; GET /openapi.json lists every path`,
+          type: 'invalid_request_error',
+          param: null,
+          code: 'unknown_url',
+        },
+      },
+    })
+  for (const path of ['/v1/runs/run_1/none', '/admin/v1/none', '/none'])
+    expect((await server.call('POST', path, { json })).body).toMatchObject({ code: 'not_found', status: 404 })
+  const unknown = await server.call('GET', '/v1/models/none')
+  expect(unknown.body.error).toMatchObject({ code: 'model_not_found', param: 'model' })
+})
+
 test("the OpenAPI document has the endpoint with OpenAI's errors, and another method gets one", async () => {
   const server = await serveAsk(async () => createResponse(''))
   const refusal = await server.call('GET', '/v1/chat/completions')

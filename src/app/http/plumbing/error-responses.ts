@@ -39,6 +39,7 @@ const toKnownError = (error: FastifyError, request: FastifyRequest): Error => {
 const unknownPath = (request: FastifyRequest): MasonError =>
   new MasonError('not_found', `there is nothing at ${requestPath(request)}`, {
     remedy: 'GET /openapi.json lists every path',
+    detail: { unknown_path: true },
   })
 
 /** The path of a request without its query and the secret of a one-time link, cut to 500 characters: it is sent and logged. */
@@ -76,34 +77,45 @@ const toHttpError = ({ code }: ClientError): HttpError => {
   return new HttpError('malformed_request', 'this is not HTTP')
 }
 
-type KnownPath = { pattern: RegExp; methods: Set<string>; errorHandler: RouteOptions['errorHandler'] }
+type KnownRoute = Pick<RouteOptions, 'url' | 'method'> & {
+  pattern: RegExp
+  errorHandler: RouteOptions['errorHandler'] | undefined
+}
 
 /**
- * Sends 404 for unknown paths and 405 with Allow for known paths under another method, by the route's own error handler
- * where it has one. Call before any route is registered.
+ * Sends 404 for unknown paths and 405 with Allow for known paths under another method, by the error handler of the route, or of
+ * one beside it, that has its own. Call before any route is registered.
  */
 export const replyToUnknownPaths = (app: App): void => {
-  const paths = new Map<string, KnownPath>()
+  const routes: KnownRoute[] = []
   app.addHook('onRoute', ({ url, method, errorHandler }) => {
     // the route of @fastify/cors for preflights matches every path
-    if (url === '*') return
-    const known = paths.get(url) ?? { pattern: toPattern(url), methods: new Set(), errorHandler }
-    for (const name of [method].flat()) known.methods.add(name)
-    paths.set(url, known)
+    if (url !== '*') routes.push({ url, method, errorHandler, pattern: toPattern(url) })
   })
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    const matches = [...paths.values()].filter(({ pattern }) => pattern.test(path))
-    const allowed = [...new Set(matches.flatMap(({ methods }) => [...methods]))].sort()
-    if (allowed.length === 0 || allowed.includes(request.method)) throw unknownPath(request)
-    const error = new HttpError('method_not_allowed', `${request.method} cannot be used here`, {
-      remedy: `use ${allowed.join(' or ')}`,
-      headers: { allow: allowed.join(', ') },
-    })
-    const ownHandler = matches.find(({ errorHandler }) => errorHandler)?.errorHandler
+    const matches = routes.filter(({ pattern }) => pattern.test(path))
+    const allowed = [...new Set(matches.flatMap(({ method }) => method))].sort()
+    const isKnown = allowed.length > 0 && !allowed.includes(request.method)
+    const error = isKnown
+      ? new HttpError('method_not_allowed', `${request.method} cannot be used here`, {
+          remedy: `use ${allowed.join(' or ')}`,
+          headers: { allow: allowed.join(', ') },
+        })
+      : unknownPath(request)
+    const nearest = isKnown ? matches : findNearest(routes, path)
+    const ownHandler = nearest.find(({ errorHandler }) => errorHandler)?.errorHandler
     if (!ownHandler) throw error
     return ownHandler.call(app, error, request, reply)
   })
+}
+
+/** The routes in the deepest folder of a path that has any: who asks for a path beside them reads their errors. */
+const findNearest = (routes: readonly KnownRoute[], path: string): readonly KnownRoute[] => {
+  const folder = path.slice(0, path.lastIndexOf('/'))
+  if (folder === '') return []
+  const near = routes.filter(({ url }) => url.startsWith(`${folder}/`))
+  return near.length > 0 ? near : findNearest(routes, folder)
 }
 
 const toPattern = (url: string): RegExp => {

@@ -18,6 +18,9 @@ const maxReadBytes = 4 * maxRequestBytes
 /** What a body that is passed on in chunks takes: a part of 1 MiB and its copy on the way to the database. */
 const streamedBytes = 2 * 1024 * 1024
 
+/** A request whose sender holds its body back until it is asked for (`Expect: 100-continue`), or not. */
+type HeldRequest = Readable & { askForBody?: (() => void) | undefined }
+
 /** Milliseconds without a byte of a body, and until a body that is held in memory is there. */
 export type BodyTimes = { idleMs: number; wholeMs: number }
 
@@ -27,6 +30,10 @@ export type BodyTimes = { idleMs: number; wholeMs: number }
  */
 export const limitBodies = (app: App, memory: BodyMemory, times: BodyTimes): void => {
   const budget = createBodyBudget(memory)
+  app.server.on('checkContinue', (request: IncomingMessage & HeldRequest, response) => {
+    request.askForBody = () => response.writeContinue()
+    app.server.emit('request', request, response)
+  })
   app.decorateRequest('bodyMemory')
   app.addHook('preParsing', async (request, reply, payload) => {
     const memory = budget.open(nameCaller(request))
@@ -35,7 +42,7 @@ export const limitBodies = (app: App, memory: BodyMemory, times: BodyTimes): voi
     return payload
   })
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => {
+  app.addContentTypeParser('*', async (request: FastifyRequest, payload: HeldRequest) => {
     const { routeOptions, headers, bodyMemory } = request
     const { doc } = routeOptions.config
     if (doc?.streamed) return streamBody(payload, bodyMemory, times)
@@ -49,17 +56,17 @@ export const nameCaller = ({ principal, headers }: FastifyRequest): string =>
   (principal?.kind === 'token' && headers.authorization) || (principal?.kind ?? 'unknown')
 
 /**
- * Reads a whole body. One over the limit is read on without being stored: a reset would hide the 413 from its sender.
- * Throws 408 for one that comes too slowly, 413, and what the budget throws.
+ * Reads a whole body. One over the limit is read on without being stored, unless it was not asked for: a reset would hide the 413
+ * from its sender. Throws 408 for one that comes too slowly, 413, and what the budget throws.
  */
 const readBody = async (
-  stream: Readable,
+  stream: HeldRequest,
   length: number,
   max: number,
   budget: BodyReservation,
   times: BodyTimes,
 ): Promise<Buffer> => {
-  if (length > maxReadBytes) throw tooLarge(max)
+  if (length > (stream.askForBody ? max : maxReadBytes)) throw tooLarge(max)
   const isStored = !(length > max)
   if (isStored && length > 0) budget.raiseTo(length)
   // memory that no byte was written to yet takes none
@@ -82,13 +89,19 @@ const readBody = async (
 }
 
 /** Throws as `readBody` does. */
-const streamBody = (stream: Readable, budget: BodyReservation, times: BodyTimes): AsyncIterable<Buffer> => {
+const streamBody = (
+  stream: HeldRequest,
+  budget: BodyReservation,
+  times: BodyTimes,
+): AsyncIterable<Buffer> => {
   budget.raiseTo(streamedBytes)
   return readChunks(stream, times.idleMs, Number.POSITIVE_INFINITY)
 }
 
 /** The chunks of a stream; leaving it early does not destroy it, since a response is still to be sent. */
-async function* readChunks(stream: Readable, idleMs: number, endsAt: number): AsyncGenerator<Buffer> {
+async function* readChunks(stream: HeldRequest, idleMs: number, endsAt: number): AsyncGenerator<Buffer> {
+  stream.askForBody?.()
+  stream.askForBody = undefined
   const chunks = stream.iterator({ destroyOnReturn: false })
   let isStalled = false
   try {
@@ -222,10 +235,10 @@ const maxDiscardBytes = 1024 * 1024
  * Reads the rest of a body that no handler read (401, 404, 405 …), within limits, before the response is sent: closing a
  * connection with unread bytes resets it, and the reset overtakes the response.
  */
-export const discardUnreadBody = (request: IncomingMessage): Promise<void> =>
+export const discardUnreadBody = (request: IncomingMessage & HeldRequest): Promise<void> =>
   new Promise((resolve) => {
     // an injected request has neither this field nor a connection
-    if (request.complete !== false || request.destroyed) return resolve()
+    if (request.complete !== false || request.destroyed || request.askForBody) return resolve()
     let bytes = 0
     const count = (chunk: Buffer): void => {
       bytes += chunk.length

@@ -93,10 +93,12 @@ const invalidRequest = (errors: FieldError[]): MasonError => {
 }
 
 const toErrors = (issues: readonly Issue[], prefix: string): FieldError[] =>
-  mapIssues(issues, ({ path, input, message }) => {
+  mapIssues(issues, (issue) => {
+    const { path, input, message } = issue
     if (input === undefined) return 'is required'
     // such a number is read as the text of its digits
-    if (message === 'Invalid input: expected number, received string' && /^-?\d{16,}$/.test(String(input)))
+    const isNumber = issue.code === 'invalid_type' && issue.expected === 'number'
+    if (isNumber && typeof input === 'string' && /^-?\d[\d.]{15,}$|^-?\d[\d.]*e\+?\d{3,}$/i.test(input))
       return 'has more digits than a number holds; send a smaller one'
     return prefix === '' ? message : `${prefix}${path[0]?.toString()}: ${message}`
   })

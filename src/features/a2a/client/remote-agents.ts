@@ -5,6 +5,7 @@ import { httpHeadersSchema } from '../../../accounts/http-hosts.ts'
 import { type Database, hasRow, queryOne } from '../../../infra/database/database.ts'
 import { isUniqueViolation } from '../../../infra/database/database-errors.ts'
 import { readPage } from '../../../infra/database/pagination.ts'
+import { type Dated, toIsoTimes } from '../../../infra/database/row-times.ts'
 import { checkUrl, isPlainlyPrivate } from '../../../infra/egress/urls.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { RemoteAgent } from '../../../state/ports/agents.ts'
@@ -82,20 +83,10 @@ type Change = z.output<typeof remoteAgentSchemas.change>
 type View = z.output<typeof remoteAgentSchemas.view>
 
 /** A row with its whole card, in the form of A2A 1.0. */
-export type RemoteAgentRow = {
-  id: string
-  business_id: string
-  name: string
-  card_url: string
-  roles: string[]
-  headers: Record<string, string>
-  allow_private: boolean
-  issuer: string | null
+export type RemoteAgentRow = Dated<Omit<View, 'card'>> & {
   /** The headers with their secrets, for the executor of payments alone. */
   sealed_headers: string | null
   card: Record<string, unknown>
-  created_at: Date
-  updated_at: Date
 }
 
 const columns =
@@ -127,11 +118,9 @@ const toCardView = (card: Record<string, unknown>): View['card'] => {
   }
 }
 
-const toView = ({ created_at, updated_at, card, sealed_headers: _, ...row }: RemoteAgentRow): View => ({
-  ...row,
+const toView = ({ card, sealed_headers: _, ...row }: RemoteAgentRow): View => ({
+  ...toIsoTimes(row),
   card: toCardView(card),
-  created_at: created_at.toISOString(),
-  updated_at: updated_at.toISOString(),
 })
 
 /** The agents that a business may call, or the one of a name. */

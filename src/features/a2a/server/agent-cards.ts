@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ensureBusiness } from '../../../accounts/businesses.ts'
 import { type Database, hasRow, queryOne } from '../../../infra/database/database.ts'
+import { type Dated, toIsoTimes } from '../../../infra/database/row-times.ts'
 import { createPlainTextSchema, labelSchema } from '../../../state/resource-schema.ts'
 import { ap2Roles } from '../client/ap2.ts'
 
@@ -69,14 +70,8 @@ export const agentCardViewSchema = z.strictObject({
 })
 type AgentCardView = Omit<z.infer<typeof agentCardViewSchema>, 'card'> & { card: AgentCardInput }
 
-type Row = { tenant: string; card: AgentCardInput; created_at: Date; updated_at: Date }
-const columns = 'tenant, card, created_at, updated_at'
-const toView = ({ tenant, card, created_at, updated_at }: Row): AgentCardView => ({
-  business_id: tenant,
-  card,
-  created_at: created_at.toISOString(),
-  updated_at: updated_at.toISOString(),
-})
+type Row = Dated<AgentCardView>
+const columns = 'tenant AS business_id, card, created_at, updated_at'
 
 type ServedCard = {
   card: AgentCardInput
@@ -92,7 +87,7 @@ export const createAgentCards = (database: Database) => ({
     const row = await queryOne<Row>(database, `SELECT ${columns} FROM agent_cards WHERE tenant = $1`, [
       businessId,
     ])
-    return row && toView(row)
+    return row && toIsoTimes(row)
   },
   /** What is served of a card: null: the business has none. `signatures` by version, empty until the executor has signed. */
   read: (businessId: string): Promise<ServedCard | null> =>
@@ -117,7 +112,7 @@ export const createAgentCards = (database: Database) => ({
        ON CONFLICT (tenant) DO UPDATE SET card = EXCLUDED.card, updated_at = clock_timestamp() RETURNING ${columns}`,
       [businessId, JSON.stringify(card)],
     )
-    return toView(row as Row)
+    return toIsoTimes(row as Row)
   },
   /** False: there was none. */
   remove: (businessId: string): Promise<boolean> =>

@@ -1,6 +1,7 @@
 import {
   type Artifact,
   type Message,
+  type SendMessageConfiguration,
   type StreamResponse,
   type Task,
   type TaskPushNotificationConfig,
@@ -24,6 +25,7 @@ import { malformed, toA2AError } from './errors.ts'
 import { listActivated } from './extensions.ts'
 import { readOrigin, toAnswer, toMessageKey, toRunRequest, toSessionId, toUserId } from './messages.ts'
 import type { SendCheck } from './send-checks.ts'
+import type { TaskAnswer } from './task-answers.ts'
 import {
   isEnded,
   listArtifacts,
@@ -46,6 +48,7 @@ export type AgentCall = SendCheck & {
   business: BusinessRuns
   businessId: string
   pushes: AgentPushes
+  listAnswers(runIds: string[]): Promise<TaskAnswer[]>
   /** Whose contexts and tasks it sees: the token. */
   caller: string
   scenario: string | undefined
@@ -81,10 +84,11 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
   const { business, businessId, pushes, caller, card, signal } = call
 
   const openBlob = (run: RunView) => (hash: string) => business.blob(run.id, hash)
-  const toOwnTask = (run: RunView, historyLength?: number): Promise<Task> => {
+  const toOwnTask = async (run: RunView, historyLength?: number): Promise<Task> => {
     const origin = readOrigin(run, caller)
     if (!origin) throw new TaskNotFoundError(`there is no task "${run.id}"`)
-    return toTask(run, origin, openBlob(run), historyLength)
+    const answers = await call.listAnswers([run.id])
+    return toTask(run, origin, { openBlob: openBlob(run), answers, historyLength })
   }
   /** Another caller's task is not there. */
   const readOwn = async (taskId: string): Promise<RunView> => {
@@ -103,7 +107,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
     const value = question && toAnswer(message, question)
     try {
       // a message that is sent again finds its first answer
-      const key = toMessageKey(caller, message)
+      const key = `${toMessageKey(caller, message)} ${message.messageId}`
       return await business.answer(run.id, question?.id ?? '', value, key)
     } catch (error) {
       if (!isMasonError(error, 'not_found')) throw error
@@ -191,7 +195,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
     checkHistoryLength(historyLength)
     if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 100)
       throw malformed('pageSize must be between 1 and 100')
-    const since = statusTimestampAfter ? Date.parse(statusTimestampAfter) : 0
+    const since = Math.max(0, Date.parse(statusTimestampAfter || '1970'))
     if (Number.isNaN(since)) throw malformed('statusTimestampAfter must be a time in ISO 8601')
     const status = toRunStatus(filter.status)
     if (filter.status === TaskState.UNRECOGNIZED) throw malformed('status is no state of tasks')
@@ -199,6 +203,8 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
       user_id: toUserId(caller),
       ...(contextId && { session_id: toSessionId(caller, contextId) }),
       ...(status && { status }),
+      ...(status === 'running' && { consent: filter.status === TaskState.TASK_STATE_AUTH_REQUIRED }),
+      ...(statusTimestampAfter && { status_from: since }),
     }
     const empty = { data: [], next_cursor: null }
     const [page, totalSize] = await Promise.all([
@@ -207,6 +213,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
         : business.runs({ ...runs, limit: pageSize, ...(pageToken && { cursor: pageToken }) }),
       status === null ? 0 : business.countRuns(runs),
     ])
+    const answered = await call.listAnswers(page.data.map(({ id }) => id))
     const tasks: Task[] = []
     let dataBytes = maxListDataBytes
     for (const listed of page.data) {
@@ -214,11 +221,11 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
       const isCut = includeArtifacts && (listed.truncated ?? []).length > 0
       const run = isCut ? ((await business.run(listed.id)) ?? listed) : listed
       const origin = readOrigin(run, caller)
-      if (!origin || (filter.status && toState(run) !== filter.status)) continue
-      if (Date.parse(toTaskStatus(run, origin).timestamp ?? '') < since) continue
+      if (!origin) continue
       const maxBytes = Math.min(dataBytes, maxTaskDataBytes)
       const budget = { remainingBytes: maxBytes }
-      const task = await toTask(run, origin, openBlob(run), historyLength, budget)
+      const answers = answered.filter(({ run_id }) => run_id === run.id)
+      const task = await toTask(run, origin, { openBlob: openBlob(run), answers, historyLength, budget })
       dataBytes -= maxBytes - budget.remainingBytes
       tasks.push(includeArtifacts ? task : { ...task, artifacts: [] })
     }
@@ -258,6 +265,19 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
     return configs.map((config) => ({ ...config, taskId, tenant: '', token: '', authentication: undefined }))
   }
 
+  /** The run of a message, with its push configuration. */
+  const begin = async (
+    message: Message | undefined,
+    configuration: SendMessageConfiguration | undefined,
+  ): Promise<RunView | Admitted> => {
+    checkHistoryLength(configuration?.historyLength)
+    const push = configuration?.taskPushNotificationConfig
+    if (push) await checkPush(push)
+    const run = await accept(message)
+    if (push) await putPush(push, run.id)
+    return run
+  }
+
   return guard(
     {
       getAgentCard: async () => card,
@@ -265,22 +285,14 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
         throw new UnsupportedOperationError('this agent has no extended card')
       },
       async sendMessage({ message, configuration }) {
-        checkHistoryLength(configuration?.historyLength)
-        const push = configuration?.taskPushNotificationConfig
-        if (push) await checkPush(push)
-        const run = await accept(message)
-        if (push) await putPush(push, run.id)
+        const run = await begin(message, configuration)
         const wait = configuration?.returnImmediately ? 0 : maxWaitMs
         const settled =
           wait === 0 ? await readOwn(run.id) : await settle('prompt' in run ? run.id : run, wait)
         return toOwnTask(settled, configuration?.historyLength)
       },
       async *sendMessageStream({ message, configuration }) {
-        checkHistoryLength(configuration?.historyLength)
-        const push = configuration?.taskPushNotificationConfig
-        if (push) await checkPush(push)
-        const { id } = await accept(message)
-        if (push) await putPush(push, id)
+        const { id } = await begin(message, configuration)
         yield* follow(await readOwn(id), true)
       },
       async *resubscribe({ id }) {

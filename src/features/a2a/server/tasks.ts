@@ -10,7 +10,9 @@ import {
 } from '@a2a-js/sdk'
 import type { BlobContent } from '../../../files/blobs/blob-content.ts'
 import type { RunStatus, RunView } from '../../../state/run-view.ts'
+import type { Json } from '../../../state/runtime-state.ts'
 import type { readOrigin } from './messages.ts'
+import type { TaskAnswer, TaskQuestion } from './task-answers.ts'
 
 type Origin = NonNullable<ReturnType<typeof readOrigin>>
 
@@ -59,12 +61,14 @@ const toMessage = (
   referenceTaskIds: [],
 })
 
+const toQuestionParts = ({ id, question, schema, options, expires_at }: TaskQuestion): Part[] => [
+  toTextPart(question),
+  toDataPart({ input_request: { id, schema, options, expires_at } }),
+]
+
 /** What the agent says with the status: its question, or why it failed. */
 const readStatusParts = ({ input_request, consent_request, error, status }: RunView): Part[] => {
-  if (status === 'input_required' && input_request) {
-    const { id, schema, options, expires_at, question } = input_request
-    return [toTextPart(question), toDataPart({ input_request: { id, schema, options, expires_at } })]
-  }
+  if (status === 'input_required' && input_request) return toQuestionParts(input_request)
   if (status === 'running' && consent_request)
     return [toTextPart('A person has to approve the payment.'), toDataPart({ consent_request })]
   return error && status === 'failed' ? [toTextPart(error.message)] : []
@@ -112,16 +116,27 @@ export const toEndMetadata = ({ finish_reason, status }: RunView): { finish_reas
 export type DataBudget = { remainingBytes: number }
 /** So many bytes of data the history of a task has in a response. */
 export const maxTaskDataBytes = 256 * 1024
+/** Takes so many bytes of a budget; the first that exceed it end it, so that nothing else is opened. */
+const takeBytes = (budget: DataBudget, bytes: number): boolean => {
+  const fits = bytes <= budget.remainingBytes
+  budget.remainingBytes = fits ? budget.remainingBytes - bytes : 0
+  return fits
+}
 const omittedPart = toTextPart('[data left out: the response has reached its limit]')
 
-/**
- * The parts of the message that began a run, which are never none: data as they were sent, up to the limit. The first that
- * exceeds it ends the budget, so that nothing else is opened.
- */
+/** What the history of a task is made of. `openBlob` opens the data of its parts; absent `historyLength`: all messages. */
+type TaskHistory = {
+  openBlob(sha256: string): Promise<BlobContent | null>
+  answers: readonly TaskAnswer[]
+  historyLength: number | undefined
+  budget?: DataBudget
+}
+
+/** The parts of the message that began a run, which are never none: data as they were sent, up to the limit. */
 const readOpening = async (
   { prompt }: RunView,
   { parts }: Origin,
-  openBlob: (sha256: string) => Promise<BlobContent | null>,
+  { openBlob }: TaskHistory,
   budget: DataBudget,
 ): Promise<Part[]> => {
   const read: Part[] = []
@@ -132,30 +147,35 @@ const readOpening = async (
     }
     const content = budget.remainingBytes > 0 ? await openBlob(part) : undefined
     if (content === null) continue
-    const fits = content !== undefined && content.bytes <= budget.remainingBytes
-    budget.remainingBytes = fits ? budget.remainingBytes - content.bytes : 0
+    const fits = content !== undefined && takeBytes(budget, content.bytes)
     read.push(fits ? toDataPart(JSON.parse(await readText(content.chunks))) : omittedPart)
   }
   return read.length > 0 ? read : [toTextPart(prompt)]
 }
 
-/** A run as a task. Its history is the message that began it: `openBlob` opens the data of its parts. */
-export const toTask = async (
-  run: RunView,
-  origin: Origin,
-  openBlob: (sha256: string) => Promise<BlobContent | null>,
-  historyLength?: number,
-  budget: DataBudget = { remainingBytes: maxTaskDataBytes },
-): Promise<Task> => {
+const toAnswerPart = (answer: Json, budget: DataBudget): Part => {
+  if (!takeBytes(budget, Buffer.byteLength(JSON.stringify(answer)))) return omittedPart
+  return typeof answer === 'string' ? toTextPart(answer) : toDataPart(answer)
+}
+
+/** A run as a task. Its history is the message that began it, and the agent's questions with the messages that answered them. */
+export const toTask = async (run: RunView, origin: Origin, history: TaskHistory): Promise<Task> => {
   const { contextId, messageId } = origin
-  const toOpening = (parts: Part[]) => toMessage(messageId, Role.ROLE_USER, parts, run, contextId)
-  const history = historyLength === 0 ? [] : [toOpening(await readOpening(run, origin, openBlob, budget))]
+  const { answers, historyLength = Infinity, budget = { remainingBytes: maxTaskDataBytes } } = history
+  const opening = historyLength > answers.length * 2 ? await readOpening(run, origin, history, budget) : []
+  const messages = [
+    toMessage(messageId, Role.ROLE_USER, opening, run, contextId),
+    ...answers.flatMap((one) => [
+      toMessage(`${run.id}-${one.id}`, Role.ROLE_AGENT, toQuestionParts(one), run, contextId),
+      toMessage(one.message_id, Role.ROLE_USER, [toAnswerPart(one.stored.answer, budget)], run, contextId),
+    ]),
+  ]
   return {
     id: run.id,
     contextId,
     status: toTaskStatus(run, origin),
     artifacts: listArtifacts(run),
-    history,
+    history: messages.slice(Math.max(0, messages.length - historyLength)),
     metadata: toEndMetadata(run),
   }
 }

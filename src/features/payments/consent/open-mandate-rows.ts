@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { queryOne } from '../../../infra/database/database.ts'
+import { type Dated, toIsoTimes } from '../../../infra/database/row-times.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import { readOpenMandates } from '../mandates/v2/open-mandates.ts'
@@ -27,12 +28,7 @@ export const openMandateSchema = z.strictObject({
 /** See `openMandateSchema`. */
 export type OpenMandateView = z.infer<typeof openMandateSchema>
 
-type Row = Omit<OpenMandateView, 'limits' | 'created_at' | 'expires_at' | 'revoked_at'> & {
-  content: string | null
-  created_at: Date
-  expires_at: Date
-  revoked_at: Date | null
-}
+type Row = Dated<Omit<OpenMandateView, 'limits'>> & { content: string | null }
 
 const isPaid = `status IN ('reserved', 'sent', 'succeeded', 'unknown')`
 /** More than a person signs in years: five proposals an hour are the most. */
@@ -56,14 +52,8 @@ const readSigned = ({ content }: Row) => {
 }
 
 const toView = (whole: Row): OpenMandateView => {
-  const { content: _, created_at, expires_at, revoked_at, ...row } = whole
-  return {
-    ...row,
-    limits: readSigned(whole)?.lines ?? [],
-    created_at: created_at.toISOString(),
-    expires_at: expires_at.toISOString(),
-    revoked_at: revoked_at?.toISOString() ?? null,
-  }
+  const { content: _, ...row } = whole
+  return { ...toIsoTimes(row), limits: readSigned(whole)?.lines ?? [] }
 }
 
 const isOf = 'm.tenant = $1 AND m.user_id = $2'

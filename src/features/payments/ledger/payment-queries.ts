@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { queryOne } from '../../../infra/database/database.ts'
+import { type Dated, toIsoTimes } from '../../../infra/database/row-times.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 
 /**
@@ -82,18 +83,11 @@ export type PaymentView = Omit<
 /** See `trailSchema`. */
 export type PaymentTrail = Omit<z.infer<typeof trailSchema>, 'payment'> & { payment: PaymentView }
 
-type Row = Omit<PaymentView, 'amount' | 'created_at' | 'updated_at'> & {
-  amount_minor: number | null
-  currency: string | null
-  created_at: Date
-  updated_at: Date
-}
+type Row = Dated<Omit<PaymentView, 'amount'>> & { amount_minor: number | null; currency: string | null }
 
-const toView = ({ amount_minor, currency, created_at, updated_at, ...row }: Row): PaymentView => ({
-  ...row,
+const toView = ({ amount_minor, currency, ...row }: Row): PaymentView => ({
+  ...toIsoTimes(row),
   amount: amount_minor === null || currency === null ? null : { minor: amount_minor, currency },
-  created_at: created_at.toISOString(),
-  updated_at: updated_at.toISOString(),
 })
 
 const paymentStatement = `
@@ -124,29 +118,24 @@ export const readTrail = async (
   const values = [tenant, paymentId]
   const ofPayment = 'WHERE tenant = $1 AND payment_id = $2'
   const [mandates, operations, events] = await Promise.all([
-    sql.query<PaymentTrail['mandates'][number] & { verified_at: Date }>(
+    sql.query<Dated<PaymentTrail['mandates'][number]>>(
       `SELECT kind, raw, issuer_key, signing_hash, verified_at FROM mandates ${ofPayment} ORDER BY kind`,
       values,
     ),
-    sql.query<PaymentTrail['operations'][number] & { first_sent_at: Date | null }>(
+    sql.query<Dated<PaymentTrail['operations'][number]>>(
       `SELECT operation_id AS id, kind, amount_minor, currency, status, sends, first_sent_at, answer
        FROM payment_operations ${ofPayment} ORDER BY created_at`,
       values,
     ),
-    sql.query<PaymentTrail['events'][number] & { at: Date }>(
+    sql.query<Omit<PaymentTrail['events'][number], 'at'> & { at: Date }>(
       `SELECT kind, at, detail FROM payment_events ${ofPayment} ORDER BY event_id`,
       values,
     ),
   ])
   return {
     payment,
-    mandates: mandates.rows.map((row) => ({ ...row, verified_at: toIso(row.verified_at) })),
-    operations: operations.rows.map((row) => ({
-      ...row,
-      first_sent_at: row.first_sent_at && toIso(row.first_sent_at),
-    })),
-    events: events.rows.map((row) => ({ ...row, at: toIso(row.at) })),
+    mandates: mandates.rows.map(toIsoTimes),
+    operations: operations.rows.map(toIsoTimes),
+    events: events.rows.map(toIsoTimes),
   }
 }
-
-const toIso = (at: Date | string): string => new Date(at).toISOString()

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Database, hasRow, queryOne } from '../../../infra/database/database.ts'
 import { readPage } from '../../../infra/database/pagination.ts'
+import { type Dated, toIsoTimes } from '../../../infra/database/row-times.ts'
 import type { Egress } from '../../../infra/egress/egress-port.ts'
 import { checkUrl, isPlainlyPrivate } from '../../../infra/egress/urls.ts'
 import { MasonError } from '../../../state/errors.ts'
@@ -19,11 +20,7 @@ import {
   type ProviderView,
 } from './provider-schemas.ts'
 
-type Row = Omit<ProviderView, 'status' | 'webhook_path' | 'ended_at' | 'created_at' | 'updated_at'> & {
-  ended_at: Date | null
-  created_at: Date
-  updated_at: Date
-}
+type Row = Dated<Omit<ProviderView, 'status' | 'webhook_path'>>
 
 const columns = `provider_id AS id, name, kind, base_url, allow_private, tenants AS business_ids, is_test AS test, is_demo AS demo, window_ms,
   timeout_ms, api_key_end AS api_key, webhook_secret_end AS webhook_secret, created_at, updated_at, ended_at`
@@ -31,15 +28,12 @@ const columns = `provider_id AS id, name, kind, base_url, allow_private, tenants
 /** Where the webhooks of a provider arrive. */
 const toWebhookPath = (id: string): string => `/payments/webhooks/${id}`
 
-const toView = ({ ended_at, created_at, updated_at, ...row }: Row): ProviderView => ({
-  ...row,
+const toView = (row: Row): ProviderView => ({
+  ...toIsoTimes(row),
   api_key: row.api_key && `…${row.api_key}`,
   webhook_secret: row.webhook_secret && `…${row.webhook_secret}`,
-  status: ended_at === null ? 'active' : 'ended',
+  status: row.ended_at === null ? 'active' : 'ended',
   webhook_path: row.kind === 'card' ? toWebhookPath(row.id) : null,
-  ended_at: ended_at?.toISOString() ?? null,
-  created_at: created_at.toISOString(),
-  updated_at: updated_at.toISOString(),
 })
 
 /** The secret is for this address alone: a row that gets another address must get the secret again. */

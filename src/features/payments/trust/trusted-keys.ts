@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Database, hasRow, queryOne } from '../../../infra/database/database.ts'
 import { readPage } from '../../../infra/database/pagination.ts'
+import { type Dated, toIsoTimes } from '../../../infra/database/row-times.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import { createFieldsError, type FieldError } from '../../../state/resource-schema.ts'
@@ -8,25 +9,19 @@ import type { Page } from '../../../state/run-view.ts'
 import { trustStatusSql } from './trust.ts'
 import type { TrustedKeyInput, TrustedKeyView } from './trust-schemas.ts'
 
-type Row = Omit<TrustedKeyView, 'jwk' | 'valid_from' | 'valid_to' | 'revoked_at' | 'created_at'> & {
+type Row = Dated<Omit<TrustedKeyView, 'jwk' | 'valid_from' | 'valid_to'>> & {
   x: string
   y: string
   valid_from: Date
   valid_to: Date | null
-  revoked_at: Date | null
-  created_at: Date
 }
 
 const columns = `key_id AS id, tenant AS business_id, issuer, kid, roles, x, y, ${trustStatusSql} AS status, valid_from, valid_to,
   revoked_at, created_at`
 
 const toView = ({ x, y, ...row }: Row): TrustedKeyView => ({
-  ...row,
+  ...toIsoTimes(row),
   jwk: { kty: 'EC', crv: 'P-256', x, y },
-  valid_from: row.valid_from.toISOString(),
-  valid_to: row.valid_to?.toISOString() ?? null,
-  revoked_at: row.revoked_at?.toISOString() ?? null,
-  created_at: row.created_at.toISOString(),
 })
 
 /** The most keys of one business, and of those for all, that have not ended. */

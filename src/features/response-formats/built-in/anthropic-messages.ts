@@ -61,6 +61,8 @@ export const anthropicMessages = defineFormat({
   },
   stream: {
     format: 'sse',
+    // some servers give no reason
+    done: '{"type":"message_stop"}',
     paths: {
       text:
         "(delta.type=='text_delta' && delta || content_block.type=='text' && content_block).text || " +

@@ -7,7 +7,7 @@ import { chatToolsTemplate } from './openai-chat.ts'
 const paths: FormatPaths = {
   text: 'message.content',
   reasoning: 'message.thinking',
-  tool_calls: 'message.tool_calls[].{id: id, name: function.name, arguments: function.arguments}',
+  tool_calls: 'message.tool_calls[].{id: id, name: function.name, arguments: function.arguments || `{}`}',
   finish: "done && (done_reason || 'stop')",
   model: 'model',
   error: 'error',

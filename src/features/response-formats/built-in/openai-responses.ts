@@ -70,6 +70,7 @@ export const openaiResponses = defineFormat({
         "type=='response.output_item.added' && item.type=='function_call' && " +
         '{index: output_index, id: item.call_id, name: item.name} || ' +
         "type=='response.function_call_arguments.delta' && {index: output_index, arguments: delta} || " +
+        "type=='response.function_call_arguments.done' && {index: output_index, arguments: arguments, whole: `true`} || " +
         `${done('function_call')} && ` +
         '{index: output_index, id: item.call_id, name: item.name, arguments: item.arguments, whole: `true`}',
       images: `${done('image_generation_call')} && item.result`,

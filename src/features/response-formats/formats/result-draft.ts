@@ -167,8 +167,11 @@ export const createResultDraft = ({
         const nameless = tool_calls.findIndex(({ name }) => name === '')
         if (nameless !== -1)
           throw new UnreadableResponseError('tool_calls', `tool call ${nameless} has no name`)
+        const { text, reasoning } = texts.all()
+        // no spread: each member behind it would be added one by one
         const result: CanonicalResult = {
-          ...texts.all(),
+          text,
+          reasoning,
           tool_calls,
           images,
           video,

@@ -1,24 +1,16 @@
 import type { Database } from '../../../infra/database/database.ts'
 import { type PageRequest, readPage } from '../../../infra/database/pagination.ts'
+import { type Dated, toIsoTimes } from '../../../infra/database/row-times.ts'
 import type { MemoryView } from '../../../state/memory-view.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import type { Page } from '../../../state/run-view.ts'
 import { trustedColumn } from './search.ts'
 import { asUser, type MemoryOwner, sendAsUser, showAllUsers } from './user-scope.ts'
 
-type MemoryViewRow = Omit<MemoryView, 'created_at' | 'last_used_at'> & {
-  created_at: Date
-  last_used_at: Date
-}
-
 const columns = `memory_id AS id, user_id, kind, content, origin, ${trustedColumn}, evidence, session_id, run_id, source_action_ids, strength, uses,
   last_used_at, superseded_by, created_at`
 
-const toMemoryView = (row: MemoryViewRow): MemoryView => ({
-  ...row,
-  last_used_at: row.last_used_at.toISOString(),
-  created_at: row.created_at.toISOString(),
-})
+const toMemoryView = toIsoTimes<Dated<MemoryView>>
 
 /** A page of a user's memories, newest first; superseded ones only with `superseded`. */
 export const listMemories = (
@@ -45,7 +37,7 @@ export const readMemories = async (
   ids: readonly string[],
 ): Promise<MemoryView[]> => {
   const { rows } = await asUser(database, owner, (sql) =>
-    sql.query<MemoryViewRow>(
+    sql.query<Dated<MemoryView>>(
       `SELECT ${columns} FROM memories WHERE tenant = $1 AND memory_id = ANY(ARRAY(SELECT json_array_elements_text($2::json)))`,
       [owner.business, JSON.stringify(ids)],
     ),

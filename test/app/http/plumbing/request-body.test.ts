@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Call, TestServer } from '../../../support/http.ts'
-import { body, openServer, serve } from '../test-server.ts'
+import { body, openServer, serve, serveGuarded } from '../test-server.ts'
 
 const json = { 'content-type': 'application/json' }
 /** One server for all that only post to it. */
@@ -250,4 +250,38 @@ describe('a body', () => {
       expect(await answer).toMatch(/^HTTP\/1\.1 40[145] /)
     },
   )
+
+  const expectContinue = async (server: TestServer, head: string, content: string) => {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    let answer = ''
+    socket.on('data', (bytes) => {
+      // the body follows once it is asked for
+      if (answer === '' && String(bytes).startsWith('HTTP/1.1 100')) socket.write(content)
+      answer += bytes
+    })
+    socket.write(`${head}\r\nhost: localhost\r\nconnection: close\r\nexpect: 100-continue\r\n\r\n`)
+    await once(socket, 'close')
+    return answer
+  }
+
+  it.each([
+    ['413', 'POST /v1/runs', 40_000_000, 'application/json'],
+    ['413', 'POST /v1/runs', 4_000_000_000, 'application/json'],
+    ['413', 'POST /v1/chat/completions', 33_554_433, 'application/json'],
+    ['429', 'POST /v1/runs', 30_000_000, 'application/json'],
+  ])('one that gets %s at %s for its %i bytes is not asked for', async (status, line, length, type) => {
+    const { server } = await serve({ bodyMemory: { processBytes: 90_000_000, tokenBytes: 20_000_000 } })
+    const head = `${line} HTTP/1.1\r\ncontent-type: ${type}\r\ncontent-length: ${length}`
+    expect((await expectContinue(server, head, '')).slice(0, 12)).toBe(`HTTP/1.1 ${status}`)
+  })
+
+  it('one without a token is not asked for, one that is taken is', async () => {
+    const json = JSON.stringify(body)
+    const head = (token: string) =>
+      `POST /v1/runs HTTP/1.1\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${json.length}`
+    const { server } = await serveGuarded()
+    expect(await expectContinue(server, head('none'), json)).toMatch(/^HTTP\/1\.1 401/)
+    expect(await expectContinue(server, head('all'), json)).toMatch(/^HTTP\/1\.1 100 [\s\S]*\nHTTP\/1\.1 202/)
+  })
 })
