@@ -3,7 +3,6 @@ import type { RunRequest } from '../state/run-request.ts'
 import type { Page, RunEvent, RunStatus, RunView, SessionView } from '../state/run-view.ts'
 import type { Json, RuntimeState } from '../state/runtime-state.ts'
 import type { UploadedFile } from '../state/uploaded-file.ts'
-import { ClientError, isTransient } from './client-error.ts'
 import { type EventSource, type FollowOptions, streamEvents } from './event-stream.ts'
 import { createHttp, type ServerTarget } from './http.ts'
 import { readLastEventId, toEventResponse } from './relay-events.ts'
@@ -95,22 +94,13 @@ export const createClient = ({ businessId, ...target }: ClientOptions) => {
      * connections as needed. Snapshots (`status`, `todos`, `input_required`) come again with each connection.
      */
     events,
-    /** The same for a page of your own: the response to its EventSource, which goes on after a lost connection; 404 where there is none. */
-    async relay(
+    /** The same for a page of your own: the response to its EventSource, which goes on after a lost connection. */
+    relay(
       source: EventSource,
       request: Request,
       /** Leaves out or changes what the page must not see. */
       select: (event: RunEvent) => RunEvent | null = (event) => event,
-    ): Promise<Response> {
-      const path = 'run_id' in source ? toPath('runs', source.run_id) : toPath('sessions', source.session_id)
-      try {
-        await read(path, {}, request)
-      } catch (error) {
-        // an EventSource ends at it; of a server that is away, it gets the events later
-        if (error instanceof ClientError && error.status === 404)
-          return Response.json(error.problem, { status: 404 })
-        if (!isTransient(error)) throw error
-      }
+    ): Response {
       const gone = new AbortController()
       const stop = (): void => gone.abort()
       request.signal.addEventListener('abort', stop, { once: true })
