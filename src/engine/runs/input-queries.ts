@@ -38,8 +38,7 @@ export const listInputRequests = (
     pageColumns: `l.${columns.replaceAll(/,\s+/g, ', l.')}, ${jsonColumns.map((column) => `${cutJson(`l.${column}`)} AS ${column}`).join(', ')},
       ${truncatedColumn(Object.fromEntries(jsonColumns.map((column) => [column, isLongJson(`l.${column}`)])))}`,
     // run by run, in the order of the list: joined as a whole, a plan from when there were none reads all of both
-    from: `(SELECT * FROM input_requests WHERE tenant = $1 AND ($4::text IS NULL OR run_id = $4)
-        ORDER BY created_at DESC, request_id DESC OFFSET 0) i
+    from: `(SELECT * FROM input_requests WHERE tenant = $1 AND ($4::text IS NULL OR run_id = $4) ORDER BY created_at DESC, request_id DESC OFFSET 0) i
       CROSS JOIN LATERAL (SELECT session_id, status FROM runs WHERE tenant = $1 AND run_id = i.run_id OFFSET 0) r
       CROSS JOIN LATERAL (SELECT user_id FROM run_requests WHERE tenant = $1 AND run_id = i.run_id OFFSET 0) q`,
     at: 'i.created_at',

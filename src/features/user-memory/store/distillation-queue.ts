@@ -39,8 +39,7 @@ const dueStatement = `
   WITH due AS MATERIALIZED (
     SELECT q.*, r.* FROM (SELECT tenant, run_id, tries, due_at FROM distillations
       WHERE failed_at IS NULL AND due_at <= clock_timestamp() AND tries < ${maxDistillationTries} ORDER BY due_at OFFSET 0) q
-    CROSS JOIN LATERAL (SELECT session_id, turn, first_seq, ended_at, finish_reason, parent_run_id FROM runs
-      WHERE tenant = q.tenant AND run_id = q.run_id OFFSET 0) r
+    CROSS JOIN LATERAL (SELECT session_id, turn, first_seq, ended_at, finish_reason, parent_run_id FROM runs WHERE tenant = q.tenant AND run_id = q.run_id OFFSET 0) r
     WHERE (SELECT true FROM runs e JOIN distillations p USING (tenant, run_id) WHERE e.tenant = q.tenant
       AND e.session_id = r.session_id AND e.turn < r.turn AND p.failed_at IS NULL ORDER BY e.turn LIMIT 1) IS NULL
     ORDER BY q.due_at LIMIT ${maxDueRows}
