@@ -98,11 +98,16 @@ const imageLines = (
   ]
 }
 
-const tableLines = ({ table, rows, columns, notes }: PreparedTable, mostShown: number): string[] => {
+/** The names and types of columns, of many the first ones. */
+export const describeColumns = (columns: readonly PreparedColumn[]): string => {
   const named = columns.slice(0, maxColumns).map(({ name, type }) => `${quoteName(name)} ${type}`)
   const more = columns.length > maxColumns ? `, and ${columns.length - maxColumns} more` : ''
+  return `${named.join(', ')}${more}`
+}
+
+const tableLines = ({ table, rows, columns, notes }: PreparedTable, mostShown: number): string[] => {
   return [
-    `  table for query_table: ${quoteName(table)}, ${rows} rows; columns: ${named.join(', ')}${more}`,
+    `  table for query_table: ${quoteName(table)}, ${rows} rows; columns: ${describeColumns(columns)}`,
     ...valueLines(columns, Math.min(maxValues, mostShown)),
     ...notes.map((note) => `  note: ${note}`),
   ]

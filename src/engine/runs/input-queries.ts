@@ -33,11 +33,13 @@ export const listInputRequests = (
     storedBytes: jsonColumns.map((column) => `pg_column_size(i.${column})`).join(' + '),
     pageColumns: `l.${columns.replaceAll(/,\s+/g, ', l.')}, ${jsonColumns.map((column) => `${cutJson(`l.${column}`)} AS ${column}`).join(', ')},
       ${truncatedColumn(Object.fromEntries(jsonColumns.map((column) => [column, isLongJson(`l.${column}`)])))}`,
-    from: `input_requests i JOIN runs r USING (tenant, run_id) JOIN run_requests q USING (tenant, run_id)`,
+    // run by run, in the order of the list: joined as a whole, a plan from when there were none reads all of both
+    from: `(SELECT * FROM input_requests WHERE tenant = $1 AND ($4::text IS NULL OR run_id = $4) ORDER BY created_at DESC, request_id DESC OFFSET 0) i
+      CROSS JOIN LATERAL (SELECT session_id, status FROM runs WHERE tenant = $1 AND run_id = i.run_id OFFSET 0) r
+      CROSS JOIN LATERAL (SELECT user_id FROM run_requests WHERE tenant = $1 AND run_id = i.run_id OFFSET 0) q`,
     at: 'i.created_at',
     id: 'i.request_id',
-    where: `i.tenant = $1 AND ($2::text IS NULL OR ${statusSql} = $2) AND ($3::text IS NULL OR q.user_id = $3)
-      AND ($4::text IS NULL OR i.run_id = $4)`,
+    where: `($2::text IS NULL OR ${statusSql} = $2) AND ($3::text IS NULL OR q.user_id = $3)`,
     values: [businessId, filter.status ?? null, filter.user_id ?? null, filter.run_id ?? null],
   }
   return readPage(sql, list, filter, ({ secret, ...row }: InputRow) => ({

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { describeColumns } from '../../context/file-descriptions.ts'
 import { errorDraft, readCallInput, resultDraft } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { findFile } from '../../state/files/find-file.ts'
@@ -7,19 +8,14 @@ import { quoteName } from '../../state/files/table-names.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import type { TableQueryResult } from './tables.ref.ts'
 
-const maxNamedColumns = 60
-
 /** The names of tables among the words of a statement. */
 const findNamedTables = (sql: string, tables: readonly PreparedTable[]): PreparedTable[] => {
   const words = new Set(sql.toLowerCase().match(/[\p{L}\p{N}_]+/gu))
   return tables.filter(({ table }) => words.has(table))
 }
 
-const describe = ({ table, rows, columns }: PreparedTable): string => {
-  const shown = columns.slice(0, maxNamedColumns).map(({ name, type }) => `${quoteName(name)} ${type}`)
-  const more = columns.length > maxNamedColumns ? `, and ${columns.length - maxNamedColumns} more` : ''
-  return `${quoteName(table)} (${rows} rows): ${shown.join(', ')}${more}`
-}
+const describe = ({ table, rows, columns }: PreparedTable): string =>
+  `${quoteName(table)} (${rows} rows): ${describeColumns(columns)}`
 
 const toErrorText = (reason: string, tables: readonly PreparedTable[]): string => {
   const there =

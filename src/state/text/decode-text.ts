@@ -69,7 +69,9 @@ const shareOfCommon = (sample: Uint8Array, { name, isCommon }: (typeof pairEncod
     // a byte of its own: half-width kana
     if (name === 'shift_jis' && within(lead, 0xa0, 0xdf)) continue
     at += 1
-    if (isCommon(lead, sample[at] ?? 0)) common += 1
+    // between letters of ASCII, as the one of "Gerät" and "°C" are
+    const isAlone = [at - 2, at, at + 1].every((near) => (sample[near] ?? 0) < 0x80)
+    if (!isAlone && isCommon(lead, sample[at] ?? 0)) common += 1
   }
   return characters === 0 ? 0 : common / characters
 }

@@ -26,6 +26,7 @@ import {
 } from '../../support/memory.ts'
 import { modelsOf } from '../../support/memory-run.ts'
 import { never } from '../../support/models.ts'
+import { readByOldPlans } from '../../support/old-plans.ts'
 import { codeOf, count, until } from '../../support/runs.ts'
 import type { TestRuntime } from '../../support/test-runtime.ts'
 
@@ -182,40 +183,25 @@ describe('what was said before it was forgotten does not come back', () => {
     const backend = await openBackend()
     const business = unique('tenant')
     const owner = { business, user_id: 'u' }
-    type Plan = Record<string, number> & { Plans?: Plan[]; 'Relation Name'?: string }
-    const rowsRead = ({ Plans: parts = [], ...plan }: Plan): number =>
-      (plan['Relation Name'] ? Number(plan['Actual Rows']) * Number(plan['Actual Loops']) : 0) +
-      parts.reduce((sum, part) => sum + rowsRead(part), 0)
     const own = await backend.openDatabase()
     try {
       await ensureBusiness(own, business)
       await asUser(own, owner, async (sql) => {
-        const statements: string[] = []
-        const query: typeof sql.query = async (text, values = []) => {
-          const name = `forget_${statements.length}`
-          await sql.query(`PREPARE ${name} AS ${text}`)
-          statements.push(`EXECUTE ${name}(${(values as string[]).map((one) => `'${one}'`).join()})`)
-          return sql.query(statements.at(-1) ?? '')
-        }
-        await sql.query("SELECT set_config('plan_cache_mode', 'force_generic_plan', true)")
-        await discardUserDistillations({ ...sql, query }, owner)
-        await sql.query(
-          `WITH s AS (INSERT INTO sessions (tenant, session_id, user_id)
-             SELECT $1, 's' || n, CASE WHEN n % 10 = 0 THEN 'u' ELSE 'other' END FROM generate_series(1, 1000) n RETURNING session_id),
-           r AS (INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at)
-             SELECT $1, 'r' || session_id, session_id, 1, 'completed', clock_timestamp() FROM s RETURNING run_id)
-           INSERT INTO distillations (tenant, run_id) SELECT $1, run_id FROM r`,
-          [business],
+        const reads = await readByOldPlans(
+          sql,
+          (kept) => discardUserDistillations(kept, owner),
+          () =>
+            sql.query(
+              `WITH s AS (INSERT INTO sessions (tenant, session_id, user_id)
+                 SELECT $1, 's' || n, CASE WHEN n % 10 = 0 THEN 'u' ELSE 'other' END FROM generate_series(1, 1000) n RETURNING session_id),
+               r AS (INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at)
+                 SELECT $1, 'r' || session_id, session_id, 1, 'completed', clock_timestamp() FROM s RETURNING run_id)
+               INSERT INTO distillations (tenant, run_id) SELECT $1, run_id FROM r`,
+              [business],
+            ),
         )
-        let read = 0
-        for (const statement of statements) {
-          const { rows } = await sql.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
-            `EXPLAIN (ANALYZE, FORMAT JSON) ${statement}`,
-          )
-          read += rows.reduce((sum, row) => sum + rowsRead(row['QUERY PLAN'][0].Plan), 0)
-        }
         expect(await count(sql, 'distillations WHERE tenant = $1', [business])).toBe(900)
-        expect(read).toBeLessThan(1000)
+        expect(Object.values(reads).reduce((sum, rows) => sum + rows, 0)).toBeLessThan(1000)
       })
     } finally {
       await own.close()

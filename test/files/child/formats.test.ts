@@ -443,6 +443,27 @@ describe('statements', () => {
     expect(await query(`SELECT town FROM t WHERE ${days}`)).toEqual([['Ulm']])
   })
 
+  test('a text that is a number or a date which was not read is not sorted, nor compared with a date', async () => {
+    await using tables = await openTables(
+      'a.csv',
+      'item;size;sold;zip;month\nA;1.2K;31/Jan/24;01067;2024-01\nB;950;01/Feb/24;80331;2024-02\nC;3.4M;02/Feb/24;94107;2024-03\n',
+    )
+    const query = async (sql: string) => (await tables.query(sql)).rows
+    const wrong = [
+      'SELECT max(size) FROM t',
+      'SELECT min(t."size") FROM t',
+      'SELECT item FROM t ORDER BY item, size DESC LIMIT 1',
+      "SELECT item FROM t WHERE size > '1000'",
+      "SELECT item FROM t WHERE sold >= '2024-02-01'",
+      "SELECT item FROM t WHERE sold = '2024-02-01'",
+      "SELECT item FROM t WHERE sold BETWEEN '2024-02-01' AND '2024-02-29'",
+    ]
+    await refuseEach(query, wrong, /is text that sorts by its letters, as '(?:1.2K|31\/Jan\/24)'/)
+    const right = "max(zip), min(item), max(month), max(size || '')"
+    const last = "WHERE month >= '2024-02' AND size <> '950' ORDER BY zip, month, item"
+    expect(await query(`SELECT ${right} FROM t ${last}`)).toEqual([['94107', 'C', '2024-03', '3.4M']])
+  })
+
   test('an integer beyond what a number holds keeps its digits', async () => {
     const text = 'card,v\n4111111111111111,1\n5500000000000004,2\n'
     const sql = 'SELECT sum(card), max(card), sum(v), 1.5, 9223372036854775807 FROM t'

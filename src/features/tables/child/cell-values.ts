@@ -25,8 +25,10 @@ const decimalPatterns = {
 }
 const currency =
   '[A-Z]{0,3}\\p{Sc}|[A-Z]{3}|kr\\.?|zł|Kč|Ft|lei|TL|RM|Rp\\.?|грн\\.?|Rs\\.?|S?Fr\\.?|руб\\.?|元|円|원'
+// a minus of Unicode, and what is written for it: hyphen, figure dash, en dash
+const sign = '[-+−‐-–]'
 const dressed = new RegExp(
-  `^(?:(${currency})\\s?(?=\\())?(\\()?([-+−])?\\s?(${currency})?\\s?([-+−])?((?=[.,]?\\d)[\\d.,'’${spaces}eE+-]*\\d)\\s?(%|${currency})?([-−])?(\\))?$`,
+  `^(?:(${currency})\\s?(?=\\())?(\\()?(${sign})?\\s?(%|${currency})?\\s?(${sign})?((?=[.,]?\\d)[\\d.,'’${spaces}eE+-]*\\d)\\s?(%|${currency})?((?!\\+)${sign})?(\\))?$`,
   'u',
 )
 const currencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'))

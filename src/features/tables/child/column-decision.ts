@@ -52,7 +52,9 @@ export const findEvidence = (columns: readonly ColumnFacts[], hints: TableHints)
     return new Set(only.flat().map(({ reading }) => reading.id))
   }
   const { decimalHint: hint = null, named = columns.length } = hints
-  const hasOverflow = columns.slice(named).some(({ alive }) => alive.some(isDecimal))
+  const hasOverflow = columns
+    .slice(named)
+    .some(({ distinct }) => distinct.some((cell) => /^[-+]?\d/.test(String(cell))))
   const sureOrders = collect((one) => isOrder(one) && one.marks.has('surely a date'))
   return { decimals: collect(isDecimal), orders: collect(isOrder), sureOrders, hint, hasOverflow }
 }
@@ -209,7 +211,7 @@ const dropUnlikelyOrders = <Alive extends AliveReading>(
 const familyNames = { number: 'a number', date: 'a date', time: 'a time', boolean: 'a truth value' }
 
 /** "1.5 kg", "< 5", "1.2万", "05-Jan-2024", "Rp 1.250", "Jan 5, 2024" */
-const unreadForm =
+export const unreadForm =
   /^(?:(?!\+|0\d|[\d.]+$)[\p{Sc}\p{Cf}<>~≈(+−–-]*\s?\p{Nd}[\p{Nd}.,'’\s]*[^\p{Nd}]{0,12}|\d\d?\P{Nd}{5,14}(?:\d\d){1,2}(?:\s\d\d?:.*)?|[-−]?\p{L}{1,3}\.?\s?\d{1,3}(?:[.,\s]\d{2,3})+\D{0,3}|\p{L}{3,9}\.?\s\d\d?,?\s\d{4})$/u
 
 /** What a statement can convert: no sum of it is doubtful. */

@@ -207,8 +207,10 @@ export const createStatistics = (header: readonly string[], hints: TableHints) =
         const { alive, type } = decideColumn(facts[at], evidence)
         const value = alive?.read(typeof cell === 'string' ? cell.trim() : cell)
         if (alive === null || type === 'boolean' || typeof value !== 'number') return false
-        if (value !== 0) sums += 1
-        return Math.abs(alive.sum() - value) <= Math.max(1e-6, Math.abs(value) * 1e-9)
+        const isEqual = Math.abs(alive.sum() - value) <= Math.max(1e-6, Math.abs(value) * 1e-9)
+        if (isEqual && value !== 0) sums += 1
+        // beside sums of a row without a name may be an average
+        return isEqual || (total < 0 && !isNamed)
       })
       const text = String(row[label] ?? '').trim()
       const name = JSON.stringify(cutText(text, 40))

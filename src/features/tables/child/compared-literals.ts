@@ -1,6 +1,7 @@
 import { RefusedStatementError } from '../../../files/protocol/child-protocol.ts'
 import { quoteName } from '../../../state/files/table-names.ts'
-import { findReading } from './cell-values.ts'
+import { findFamily, findReading } from './cell-values.ts'
+import { unreadForm } from './column-decision.ts'
 import type { LoadedTable } from './query-job.ts'
 import { openAliases, type Token, tokenize } from './text-operands.ts'
 
@@ -8,9 +9,10 @@ import { openAliases, type Token, tokenize } from './text-operands.ts'
 
 /**
  * A token as one letter, so that the patterns below find comparisons: l is a literal, c the name of a column or function, d a
- * number, = a sign that compares, k CASE, and any other word its first letter: w WHEN, i IN or IS, n NOT, b BETWEEN, a AND.
+ * number, = a sign that compares, k CASE, m min or max, and any other word its first letter: w WHEN, i IN or IS, n NOT, b BETWEEN, a AND.
  */
-const toCode = ({ text, name, literal }: Token): string => {
+const toCode = ({ text, name, literal }: Token, at: number, all: readonly Token[]): string => {
+  if (all[at + 1]?.text === '(' && (name === 'min' || name === 'max')) return 'm'
   const word = text.toLowerCase().replace('case', 'k')
   return literal !== null
     ? 'l'
@@ -22,6 +24,8 @@ const toCode = ({ text, name, literal }: Token): string => {
 /** A column beside literals: = 'x', IS NOT 'x', CASE … WHEN 'x', IN ('x', 'y'), BETWEEN 'x' AND 'y'; or 'x' = and a column. */
 const comparison =
   /(?<![|*/%+-](?:c\.)?)c(?:(?:=+|in?|(?<=k(?:c\.)?c)w)l(?!\|)|n?i\([ld,+-]*\)|n?b[ld]a[ld])|l=+(?:c\.)?c(?![.(|*/%+-])/g
+/** The column of min or max, and those of ORDER BY. */
+const sorted = /(?<=m\((?:c\.)?)c(?=\))|(?<=ob(?:(?:c\.)?cc?,)*(?:c\.)?)c(?![.(|])/g
 /** A function beside a number. */
 const functionComparison = /c\([^()]*(?:\([^()]*\)[^()]*)*\)=+d/g
 const textFunctions = new Set('strftime date time substr substring lower upper trim replace'.split(' '))
@@ -32,28 +36,54 @@ const refuse = (message: string): never => {
   throw new RefusedStatementError(message)
 }
 
-/** Throws `RefusedStatementError` for a literal that no cell of its column is. `maxLength`: of the cells of a column. */
+const isIsoDate = (cell: unknown): boolean => /^\d{4}-\d/.test(String(cell))
+
+/**
+ * Throws `RefusedStatementError` for a literal that no cell of its column is, and where numbers or dates that were not read are
+ * sorted or compared as the texts they are. `select` gives values of a table, at most 1,000.
+ */
 export const checkLiterals = (
   sql: string,
   tables: readonly LoadedTable[],
-  maxLength: (table: string, column: string) => number,
+  select: (what: string, table: string) => unknown[],
 ): void => {
   const tokens = tokenize(sql)
   const codes = tokens.map(toCode).join('')
   const isRenamed = openAliases(tokens)
-  for (const { index, 0: match } of codes.matchAll(comparison)) {
-    const at = match.startsWith('l') ? index + match.length - 1 : index
+  const findColumn = (at: number) => {
     const isNamed = ({ name }: { name: string }): boolean => name.toLowerCase() === tokens[at]?.name
     const [found, ...others] = tables.filter(({ columns }) => columns.some(isNamed))
     const column = found?.columns.find(isNamed)
-    if (!column || others.length > 0 || isRenamed(at)) continue
+    if (!column || others.length > 0 || isRenamed(at)) return null
+    const name = quoteName(column.name)
+    return { ...column, name, select: (what: string) => select(what, found?.table ?? '') }
+  }
+  /** Of a text column that is sorted, or compared with a date. */
+  const checkTexts = (column: ReturnType<typeof findColumn>, literal?: string): void => {
+    if (column?.type !== 'text') return
+    const { name } = column
+    const cells = column.select(name).map(String)
+    const odd = cells.filter((cell) => !isIsoDate(cell))
+    const codeLengths = new Set(odd.map((cell) => (/^\d+$/.test(cell) ? cell.length : null)))
+    const unread = odd.filter((cell) => unreadForm.test(cell) || findFamily(cell) !== null)
+    const areCodes = codeLengths.size === 1 && !codeLengths.has(null)
+    if (literal ? odd.length === cells.length : unread.length * 2 > cells.length && !areCodes)
+      refuse(
+        `${name} is text that sorts by its letters, as '${odd[0]}': convert it first, or write ${name} || ''`,
+      )
+  }
+  for (const { index } of codes.matchAll(sorted)) checkTexts(findColumn(index))
+  for (const { index, 0: match } of codes.matchAll(comparison)) {
+    const column = findColumn(match.startsWith('l') ? index + match.length - 1 : index)
+    if (!column) continue
     const parts = tokens.slice(index, index + match.length)
     const form = parts.map(({ text }, nth) => (match[nth] === '=' ? text : match[nth])).join('')
-    const { type, reading } = column
-    const name = quoteName(column.name)
+    const { type, reading, name } = column
+    if (/(?<!<)>|<(?!>)|b/.test(form)) checkTexts(column)
     for (const { literal } of parts) {
       if (literal === '' && /^c(?:=+l|il|i\()|^l=/.test(form) && !/\bnull\b|coalesce/i.test(sql))
         refuse(`an empty cell is NULL, and no text is: write ${name} IS NULL`)
+      if (literal && isIsoDate(literal)) checkTexts(column, literal)
       const read = findReading(type, reading === 'utc' ? undefined : reading)?.read
       if (!literal || !read) continue
       const value = read(literal, new Set())
@@ -63,7 +93,7 @@ export const checkLiterals = (
           `${name} is of type ${type}: '${literal}' is ${value === undefined ? 'not' : `${right} in it`}`,
         )
       const isDay = literal.length === 10 && !/^c(?:<|>=)l|^l(?:>|<=)(?:c\.)?c/.test(form)
-      if (type === 'date' && isDay && maxLength(found?.table ?? '', column.name) > 10)
+      if (type === 'date' && isDay && Number(column.select(`max(length(${name}))`)[0]) > 10)
         refuse(`${name} has times of day, later than '${literal}': compare its day, substr(${name}, 1, 10)`)
     }
   }

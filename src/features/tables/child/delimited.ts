@@ -74,7 +74,7 @@ async function* readRowBatches(
     skip_empty_lines: true,
     max_record_size: maxRecordChars,
     on_record: (record: string[]) => {
-      batch.push(record)
+      batch.push(record.map(withoutFormula))
       return null
     },
   })
@@ -94,6 +94,10 @@ async function* readRowBatches(
   if (batch.length > 0) yield batch
   if (parseError) notes.push(toParseNote(parseError))
 }
+
+/** As exports keep a code from being read as a number: ="00123". */
+const withoutFormula = (cell: string): string =>
+  cell.startsWith('="') ? cell.slice(2).replace(/"$/, '') : cell
 
 const toParseNote = (error: Error & { code?: string; lines?: number }): string => {
   if (error.code === 'CSV_QUOTE_NOT_CLOSED' || error.code === 'CSV_MAX_RECORD_SIZE')

@@ -3,7 +3,7 @@ import type { Cell } from '../../../files/child/reader-definition.ts'
 import { fileBounds, UnreadableFileError } from '../../../files/protocol/child-protocol.ts'
 import { isJsonObject } from '../../../infra/lib/json-text.ts'
 import { parseExactJson } from '../../../state/text/exact-json.ts'
-import { maxRecordChars, type RowSource, toColumnNames } from './row-source.ts'
+import { maxRecordChars, openRowSource, type RowSource, toColumnNames } from './row-source.ts'
 
 /** An object of a list is a row; its nested fields are columns named by their path. */
 type JsonRecord = Record<string, unknown>
@@ -35,7 +35,7 @@ const toCell = (value: unknown): Cell => {
   return typeof value === 'object' ? JSON.stringify(value).slice(0, 10_000) : String(value)
 }
 
-/** The tables of a JSON file: lists of objects, at the top or one level below. Reads JSON lines too. */
+/** The tables of a JSON file: lists of objects or of lists, at the top or one level below. Reads JSON lines too. */
 export const openJson = async (path: string, bytes: number): Promise<RowSource[]> => {
   const text = await readTextFile(path, bytes)
   let value: unknown
@@ -48,13 +48,24 @@ export const openJson = async (path: string, bytes: number): Promise<RowSource[]
       `its JSON does not parse (${(error as Error).message.slice(0, 120)}); correct it and upload it again`,
     )
   }
-  const lists: [string | null, unknown][] = isJsonObject(value) ? Object.entries(value) : [[null, value]]
-  return lists.flatMap(([part, list]) => {
-    if (!Array.isArray(list) || list.length === 0 || !list.every(isJsonObject)) return []
+  const parts: [string | null, unknown][] = isJsonObject(value) ? Object.entries(value) : [[null, value]]
+  const lists = parts.filter((part): part is [string | null, unknown[]] => Array.isArray(part[1]))
+  const names = lists.filter(([part]) => /^(?:col|head|field|name)/i.test(part ?? ''))
+  const sources = lists.map(([part, list]) => {
+    if (list.length === 0) return null
+    if (list.every(Array.isArray)) {
+      const header = names.find(([, { length }]) => list.every((row) => row.length === length))?.[1]
+      const rows = [...(header ? [header] : []), ...list].map((row) => row.map(toCell))
+      return openRowSource(part, async function* () {
+        yield rows
+      })
+    }
+    if (!list.every(isJsonObject)) return null
     const keys = new Set<string>()
     for (const record of list) for (const key of flattenFields(record).keys()) keys.add(key)
-    return [createRecordSource(part, [...keys], () => list, [])]
+    return createRecordSource(part, [...keys], () => list, [])
   })
+  return (await Promise.all(sources)).filter((source) => source !== null)
 }
 
 const createRecordSource = (

@@ -70,9 +70,9 @@ export const prepareTables: ReadFile = async (job, bytes, readers, format) => {
 
 const maxFootnotes = 10
 
-/** A line below a table that says something of it: a single cell in a line of text without others, or one like "Source: the shop". */
-const isFootnote = ([first = '', ...others]: readonly Cell[]): boolean =>
-  !others.some(isFilledCell) &&
+/** A line below a table that says something of it: a single cell in a line of text without others, or a short one like "Source: the shop". */
+const isFootnote = ([first = '', ...others]: readonly Cell[], width: number): boolean =>
+  (2 * (others.length + 1) < width || !others.some(isFilledCell)) &&
   (others.length === 0
     ? /[:：*.;()。]|\s\S+\s|\p{Script=Han}|^[-=+*_]{3,}$/u
     : /\p{L}[:：]|^[-=+*_]{3,}$/u
@@ -94,7 +94,8 @@ const describeSource = async (source: RowSource): Promise<TableContents> => {
     last = rows.slice(-maxFootnotes - 1)
     statistics.add(rows.slice(0, -maxFootnotes - 1))
   }
-  const rowsAbove = header.length > 1 ? last.findLastIndex((row) => !isFootnote(row)) + 1 : last.length
+  const rowsAbove =
+    header.length > 1 ? last.findLastIndex((row) => !isFootnote(row, header.length)) + 1 : last.length
   const footnotes = last.splice(rowsAbove)
   const lastRow = last.splice(-1)
   statistics.add(last)

@@ -90,9 +90,9 @@ const addFunctions = (database: Database, { sql, tables }: QueryJob): void => {
     database.create_function('like', (like: unknown, text: unknown) => isLike(like, text))
     database.create_function('like', (like: unknown, text: unknown, mark: string) => isLike(like, text, mark))
   }
-  checkLiterals(sql, tables, (table, column) => {
-    const [found] = database.exec(`SELECT max(length(${quoteName(column)})) FROM ${quoteName(table)}`)
-    return Number(found?.values[0]?.[0])
+  checkLiterals(sql, tables, (what, table) => {
+    const [found] = database.exec(`SELECT ${what} FROM ${quoteName(table)} LIMIT 1000`)
+    return found?.values.flatMap(([value]) => value ?? []) ?? []
   })
   if (!maySumTexts(sql, tables)) return
   const isDoubtful = tables.some(({ columns }) => columns.some(({ reading }) => reading === 'doubtful'))
@@ -117,39 +117,31 @@ const addFunctions = (database: Database, { sql, tables }: QueryJob): void => {
     })
 }
 
-/** LIKE as SQLite has it, with all letters: each "%" tries to match as little as it can, and the last one then more. */
+/** LIKE as SQLite has it, with all letters: what is between two "%" matches as early as it can, and what is after the last one at the end. */
 const isLike = (like: unknown, text: unknown, mark?: string): boolean | null => {
   if (like === null || text === null) return null
-  const parts: { sign: string; isAny: boolean; isMany: boolean }[] = []
+  // an undefined sign is any one
+  const parts: (string | undefined)[][] = [[]]
   let isEscaped = false
   for (const sign of String(like)) {
     const isPlain: boolean = isEscaped
     isEscaped = !isPlain && sign === mark
-    if (!isEscaped)
-      parts.push({
-        sign: sign.toLowerCase(),
-        isAny: !isPlain && sign === '_',
-        isMany: !isPlain && sign === '%',
-      })
+    if (sign === '%' && !isPlain && !isEscaped) parts.push([])
+    else if (!isEscaped) parts.at(-1)?.push(sign === '_' && !isPlain ? undefined : sign.toLowerCase())
   }
   const signs = [...String(text)].map((sign) => sign.toLowerCase())
-  let [at, next, afterMany, retry] = [0, 0, -1, 0]
-  while (at < signs.length) {
-    const part = parts[next]
-    if (part?.isMany) {
-      next += 1
-      afterMany = next
-      retry = at
-    } else if (part?.isAny || part?.sign === signs[at]) {
-      next += 1
-      at += 1
-    } else if (afterMany >= 0) {
-      next = afterMany
-      retry += 1
-      at = retry
-    } else return false
+  const [first = [], ...others] = parts
+  const last = others.pop()
+  const fits = (part: typeof first, at: number): boolean =>
+    at + part.length <= signs.length &&
+    part.every((sign, nth) => sign === undefined || sign === signs[at + nth])
+  if (last === undefined) return signs.length === first.length && fits(first, 0)
+  let at = fits(first, 0) ? first.length : signs.length + 1
+  for (const part of others) {
+    while (at <= signs.length && !fits(part, at)) at += 1
+    at += part.length
   }
-  return parts.slice(next).every(({ isMany }) => isMany)
+  return at + last.length <= signs.length && fits(last, signs.length - last.length)
 }
 
 /** What the types of sql.js lack. */

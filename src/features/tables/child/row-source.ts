@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Cell } from '../../../files/child/reader-definition.ts'
 import { fileBounds } from '../../../files/protocol/child-protocol.ts'
 import { cutText } from '../../../state/text/cut-text.ts'
@@ -93,12 +94,12 @@ const areTwoLines = (rows: readonly SampledRow[], at: number): boolean => {
   const isNamed = (row: SampledRow, column: number): boolean =>
     row.kinds[column] === 'text' || isBlank(row, column) || isYear(row.cells[column])
   const isLabel = (column: number): boolean =>
-    isBlank(upper, column) !== isBlank(lower, column) && below.every((row) => !isBlank(row, column))
+    (isBlank(upper, column) || isBlank(lower, column)) && below.every((row) => !isBlank(row, column))
   const hasSpan = columns.some((column) => isBlank(upper, column) && !isBlank(lower, column) && column > 0)
   const isText = (column: number): boolean => findKindsBelow(rows, at + 1, column).has('text')
   const isPart = (column: number): boolean => !isBlank(lower, column) && !isText(column)
   return (
-    isLabel(0) &&
+    (isLabel(0) || (isPart(0) && columns.every((column) => !isBlank(upper, column)))) &&
     columns.every((column) => isNamed(upper, column) && isNamed(lower, column)) &&
     columns.slice(1).every((column) => isPart(column) || (isBlank(lower, column) && isText(column))) &&
     (hasSpan || columns.every((column) => !isYear(lower.cells[column])))
@@ -124,8 +125,11 @@ const findUsualWidth = (rows: readonly SampledRow[]): number => {
   for (const { width } of rows) counts.set(width, (counts.get(width) ?? 0) + 1)
   const [[usual] = [1]] = [...counts].toSorted(([a, times], [b, others]) => others - times || b - a)
   const wide = rows.findIndex((row, at) => {
-    const most = rows.slice(at).filter(({ width }) => width >= row.width).length
-    return row.width > usual && areNames(row) && most * 2 > rows.length - at && countVotes(rows, at) > 0
+    // lines below the last of these are footnotes
+    const isWide = ({ width }: SampledRow): boolean => width >= row.width
+    const below = rows.slice(at, rows.findLastIndex(isWide) + 1)
+    const isMost = below.filter(isWide).length * 2 > below.length
+    return row.width > usual && areNames(row) && isMost && countVotes(rows, at) > 0
   })
   return rows[wide]?.width ?? usual
 }
@@ -217,7 +221,7 @@ export const openRowSource = async (
   const header = toColumnNames(joinNames(names, width))
   // a sheet has a place for each cell, and a line of text only those before the next
   const named = part === null && lines > 0 ? Math.max(...names.map(({ length }) => length)) : width
-  const decisions = [
+  const decisions = new Set([
     ...describeLines(sample.slice(0, above), 'above the header'),
     ...(named < width ? [`its header has ${named} of ${width} cells: values may be of other columns`] : []),
     ...(lines === 0 ? ['no header: its first row is data'] : []),
@@ -225,7 +229,9 @@ export const openRowSource = async (
     ...(lines === 1 && header.filter((name) => /^\d{1,3}$/.test(name)).length > 3
       ? ['its first row has numbers and was read as names']
       : []),
-  ]
+  ])
+  const isRepeated = (row: readonly Cell[]): boolean =>
+    names.some((line) => line.length > 1 && isDeepStrictEqual(line, row))
   return {
     part,
     header,
@@ -233,7 +239,9 @@ export const openRowSource = async (
     async *batches() {
       let at = 0
       for await (const batch of open()) {
-        const rows = batch.filter((row) => isFilled(row) && at++ >= skipped)
+        const below = batch.filter((row) => isFilled(row) && at++ >= skipped)
+        const rows = below.filter((row) => !isRepeated(row))
+        if (rows.length < below.length) decisions.add('rows that repeat the header are left out')
         if (rows.length > 0) yield rows
       }
     },

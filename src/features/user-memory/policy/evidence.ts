@@ -101,17 +101,17 @@ export const addsFigures = (evidence: Evidence, content: string): boolean => {
 
 /** A greeting or "remember that" before a statement. */
 const opening =
-  /^(?:(?:hello|hi|hey|hallo|hola|by the way|übrigens|对了|你好|您好|こんにちは)[,，、!！. ]+)?(?:(?:please )?(?:remember|note|keep in mind)(?: that)?[,:]? +|(?:bitte )?merke? dir(?: bitte)?(?:, dass|[:,])? +|(?:请)?(?:记住|记得)[，,：:]?)?/iu
+  /^(?:(?:hello|hi|hey|hallo|hola|by the way|actually|correction|übrigens|korrektur|对了|你好|您好|こんにちは)[,，、!！. ]+)?(?:(?:please )?(?:remember|note|keep in mind)(?: that)?[,:]? +|(?:bitte )?merke? dir(?: bitte)?(?:, dass|[:,])? +|(?:请)?(?:记住|记得|其实|更正)[，,：:]?)?/iu
 const isRemembered = /remember|note|keep in mind|merke? dir|记住|记得/iu
 /** What holds for the moment, the task at hand, or perhaps: moods of a day, wishes of this request, doubts. */
 const passing =
-  /(?<!\p{L})(?:today|tonight|right now|at the moment|heute|gerade|im moment)(?!\p{L})|^(?:i|we)(?:['’]d| would)? (?:like|want|need) (?:you|to (?:know|see|have|get)|an? |the )|^(?:i|we) (?:wonder|mean|may|might|have an? (?:question|problem|request))(?!\p{L})|^(?:ich|wir) (?:möchte|will|brauche|hätte gerne?|hätten gerne?|möchten|wollen|brauchen|meine|habe eine? (?:frage|bitte|problem))(?!.*(?:immer|grundsätzlich|niemals))(?!\p{L})|今天|今晚|^我们?(?:想(?:知道|要|问|看)|要(?:一|你)|需要(?:一|你)|觉得|有一?个?问题)/iu
+  /(?<!\p{L})(?:today|tonight|yesterday|tomorrow|right now|at the moment|heute|gestern|gerade|im moment)(?!\p{L})|^(?:i|we) (?:think|believe|guess) (?:that )?(?:your?|th(?:e|is|at|ese) (?:answer|result|reply|table|number)s?)(?!\p{L})|^(?:i|we)(?:['’]d| would)? (?:like|want|need) (?:you|to (?:know|see|have|get)|an? |the )|^(?:i|we) (?:wonder|mean|may|might|have an? (?:question|problem|request))(?!\p{L})|^(?:ich|wir) (?:möchte|will|brauche|hätte gerne?|hätten gerne?|möchten|wollen|brauchen|meine|habe eine? (?:frage|bitte|problem))(?!.*(?:immer|grundsätzlich|niemals))(?!\p{L})|[今昨明]天|今晚|^我们?(?:想(?:知道|要|问|看)|要(?:一|你)|需要(?:一|你)|觉得|有一?个?问题)/iu
 /** How to answer from now on, where a message begins with it: further on it may be of a text that is shown. */
 const instruction =
-  /^(?:(?:from now on|ab (?:jetzt|sofort)|von nun an)(?!\p{L})|(?:以后|今后|从现在(?:起|开始))[，,]?(?:请|用|叫|别|不要|都))/iu
+  /^(?:(?:from now on|ab (?:jetzt|sofort)|von nun an|(?:please |bitte )?(?:(?:always|never) (?:answer|reply|respond|address|call me|speak|talk|write to me)|(?:antworte|schreib|sprich|nenn|duz|siez)(?:en sie|e)? (?:mi[rch]+ )?(?:bitte )?(?:immer|stets|nie|grundsätzlich)|(?:responde|contesta|réponds|répondez)(?:me|-moi)? (?:siempre|toujours)))(?!\p{L})(?!.*(?<!\p{L})(?:this|these|below|attached|following|diese[mnrs]?)(?!\p{L}))|(?:请)?(?:以后|今后|从现在(?:起|开始)|总是|始终|永远|一律)[，,]?(?:请|用|以|叫|别|不要|都))/iu
 /** A sentence that begins in the first person. Without a model it takes this form to be a statement of the user's own. */
 const firstPerson =
-  /^(?:(?:i|we|my|our|ich|wir|meine?|unsere?|yo|mi|mis|me|nos|soy|tengo|vivo|trabajo|prefiero|nosotr[oa]s|nuestr[oa]s?|je|nous|mon|ma|mes|notre)(?![\p{L}\p{N}])|j['’]|我|私|僕|俺|わたし|ぼく)/iu
+  /^(?:(?:i|we|my|our|ich|wir|meine?|unsere?|yo|mi|mis|me|nos|soy|tengo|vivo|trabajo|prefiero|nosotr[oa]s|nuestr[oa]s?|je|nous|mon|ma|mes|notre)(?![\p{L}\p{N}])|(?:eigentlich|inzwischen|mittlerweile|seit [\p{L}\p{N}.]+(?: \p{N}{4})?) \p{Ll}+ (?:ich|wir)(?!\p{L})|j['’]|我|私|僕|俺|わたし|ぼく)/iu
 const question = /[?？]|(?:吗|呢|か)[。.！!]?$/u
 /** Where words of others may begin, in a message of the user: none after it are taken for the user's own. */
 const quotation = /["“”„«»「『`]|^>|(?<!(?:remember|note|mind|that|dir|记住|记得) ?)[:：](?!\d)/imu

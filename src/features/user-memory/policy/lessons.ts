@@ -182,7 +182,10 @@ const profilePatterns: readonly (readonly [field: (typeof fields)[number], patte
   ['name', /我叫(\p{Script=Han}{2,4})(?=[，。,.！!\s]|$)/u],
   ['timezone', /\b[Mm]y time ?zone is ([A-Z][A-Za-z]+\/[A-Za-z_]+|UTC[+-]\d{1,2}(?::\d\d)?)/],
   ['location', /\bI (?:now )?(?:live in|(?:have )?moved to) (\p{Lu}[\p{L}-]*(?:,? \p{Lu}[\p{L}-]*){0,2})/u],
-  ['location', /\b[Ii]ch (?:wohne|lebe)(?: jetzt| nun)? in (\p{Lu}[\p{L}-]*(?: \p{Lu}[\p{L}-]*){0,2})/u],
+  [
+    'location',
+    /\b(?:[Ii]ch )?(?:wohne|lebe)(?: ich)?(?: jetzt| nun)? in (\p{Lu}[\p{L}-]*(?: \p{Lu}[\p{L}-]*){0,2})/u,
+  ],
   ['location', /我(?:现在)?(?:住在|搬到|搬去)(?:了)?(\p{Script=Han}{2,10}?)(?:了)?(?=[，。,.！!\s]|$)/u],
 ]
 

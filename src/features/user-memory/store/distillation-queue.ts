@@ -37,20 +37,20 @@ const maxDueRows = 20
  */
 const dueStatement = `
   WITH due AS MATERIALIZED (
-    SELECT q.tenant, q.run_id, q.tries, q.due_at FROM distillations q JOIN runs r USING (tenant, run_id)
-    WHERE q.failed_at IS NULL AND q.due_at <= clock_timestamp() AND q.tries < ${maxDistillationTries}
-      AND (SELECT true FROM runs e JOIN distillations p USING (tenant, run_id) WHERE e.tenant = r.tenant
-        AND e.session_id = r.session_id AND e.turn < r.turn AND p.failed_at IS NULL LIMIT 1) IS NULL
+    SELECT q.*, r.* FROM (SELECT tenant, run_id, tries, due_at FROM distillations
+      WHERE failed_at IS NULL AND due_at <= clock_timestamp() AND tries < ${maxDistillationTries} ORDER BY due_at OFFSET 0) q
+    CROSS JOIN LATERAL (SELECT session_id, turn, first_seq, ended_at, finish_reason, parent_run_id FROM runs WHERE tenant = q.tenant AND run_id = q.run_id OFFSET 0) r
+    WHERE (SELECT true FROM runs e JOIN distillations p USING (tenant, run_id) WHERE e.tenant = q.tenant
+      AND e.session_id = r.session_id AND e.turn < r.turn AND p.failed_at IS NULL ORDER BY e.turn LIMIT 1) IS NULL
     ORDER BY q.due_at LIMIT ${maxDueRows}
   )
-  SELECT q.tenant, q.run_id, q.tries, run.* FROM due q CROSS JOIN LATERAL (
-    SELECT r.session_id, s.user_id, r.turn, r.first_seq, n.request, o.result, s.summary, b.learning, b.recall, r.ended_at,
-      ${isRepetitionSql} AS is_repetition, r.finish_reason
-    FROM runs r JOIN businesses b USING (tenant) JOIN run_requests n USING (tenant, run_id)
-      JOIN sessions s USING (tenant, session_id) LEFT JOIN run_results o USING (tenant, run_id)
-    WHERE r.tenant = q.tenant AND r.run_id = q.run_id OFFSET 0
+  SELECT r.tenant, r.run_id, r.tries, r.session_id, r.turn, r.first_seq, r.ended_at, r.finish_reason, run.* FROM due r
+  CROSS JOIN LATERAL (
+    SELECT s.user_id, n.request, o.result, s.summary, b.learning, b.recall, ${isRepetitionSql} AS is_repetition
+    FROM businesses b JOIN run_requests n USING (tenant) JOIN sessions s USING (tenant) LEFT JOIN run_results o USING (tenant, run_id)
+    WHERE b.tenant = r.tenant AND n.run_id = r.run_id AND s.session_id = r.session_id OFFSET 0
   ) run
-  ORDER BY q.due_at`
+  ORDER BY r.due_at`
 
 /** The count of tries is the fence: who read the same rows and comes second claims none. */
 const claimStatement = `
@@ -102,7 +102,7 @@ export const completeDistillations = async (
 
 /** A user's runs, session by session: joined as a whole, a plan from when there were none reads all sessions for each run. */
 const runsOfUser = (condition: string): string => `FROM sessions s
-  CROSS JOIN LATERAL (SELECT * FROM runs WHERE tenant = $1 AND session_id = s.session_id AND ${condition} OFFSET 0) r
+  CROSS JOIN LATERAL (SELECT * FROM runs WHERE tenant = $1 AND session_id = s.session_id AND ${condition} ORDER BY turn OFFSET 0) r
   WHERE s.tenant = $1 AND s.user_id = $2`
 
 /** Marks open runs as given up. A run that ends at this moment has its row already: then that one is marked. */

@@ -16,8 +16,8 @@ export const toStaleStatement = (
        AND tenant NOT IN (SELECT json_array_elements_text($2::json)) ORDER BY space, tenant LIMIT 1)`
   return `
   WITH one AS (${findOne('space < $1')} UNION ALL ${findOne('space > $1')} LIMIT 1)
-  SELECT tenant, user_id, content, ${columns} FROM ${rows} JOIN one USING (tenant, user_id)
-  WHERE space <> $1 AND ${live} ${order} LIMIT ${batchSize}`
+  SELECT stale.* FROM one CROSS JOIN LATERAL (SELECT tenant, user_id, content, ${columns} FROM ${rows}
+    WHERE tenant = one.tenant AND user_id = one.user_id AND space <> $1 AND ${live} ${order} LIMIT ${batchSize}) stale`
 }
 
 /**
