@@ -34,8 +34,7 @@ const createTokenCache = <Caller>(
     async find(token: string): Promise<Caller | null> {
       const hash = sha256(token)
       const known = cache.get(hash)
-      const fresh = known && clock.monotonicMs() - known.at < cacheMs
-      return fresh ? known.caller : readCaller(hash)
+      return known && clock.monotonicMs() - known.at < cacheMs ? known.caller : readCaller(hash)
     },
     clear: () => cache.clear(),
   }

@@ -52,6 +52,5 @@ const readRound = (actions: readonly ReadonlyAction[], start: number): PlanRound
   }
   const calls = readPlannedCalls(plan).map((call) => ({ call, answer: answers.get(call.index) }))
   const inOrder = calls.map(({ answer }) => answer)
-  const stoppedBy = findStop(plan, inOrder)
-  return { plan, start, end, calls, stoppedBy, reflections }
+  return { plan, start, end, calls, stoppedBy: findStop(plan, inOrder), reflections }
 }

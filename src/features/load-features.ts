@@ -300,8 +300,7 @@ export const openFeatures = async (
     addRoutes: (app: App, server: RouteServer): Promise<void> => addFeatureRoutes(sources, app, server, read),
     /** What is read at each scrape. */
     async loadCounters() {
-      const counters = await loadKind(sources, 'metrics')
-      return counters.map(({ file, definition: { needs, ...counter } }) => {
+      return (await loadKind(sources, 'metrics')).map(({ file, definition: { needs, ...counter } }) => {
         const needed = resolveNeeds(file, needs, read)
         return { ...counter, read: () => counter.read(needed) }
       })

@@ -31,8 +31,7 @@ export const createPreparedCache = (sql: Sql, run: RunKey) => ({
       `${contentsVersion}:${openedAs}`,
     )
     if (!row || row.blobs.length === 0) return row?.found ?? null
-    const held = await holdStoredBlobs(sql, run, row.blobs)
-    return held === new Set(row.blobs).size ? row.found : null
+    return (await holdStoredBlobs(sql, run, row.blobs)) === new Set(row.blobs).size ? row.found : null
   },
   async save(sha256: string, openedAs: string, contents: PreparedContents): Promise<void> {
     const blobs = [

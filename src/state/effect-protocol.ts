@@ -53,8 +53,7 @@ export const sendEffect = async <Response>(
     signal.throwIfAborted()
     checkLease()
   }
-  const stored = new TextDecoder().decode(effect.request)
-  return target.send(stored, effect.key, checkLease, signal)
+  return target.send(new TextDecoder().decode(effect.request), effect.key, checkLease, signal)
 }
 
 type ResendDecision<Response> = 'send' | 'unknown' | { lookup: NonNullable<EffectTarget<Response>['lookup']> }

@@ -115,8 +115,7 @@ export const createDataFence = (state: Pick<RuntimeState, 'prompts'>): DataFence
 
 const createMark = ({ prompts }: Pick<RuntimeState, 'prompts'>): string => {
   const first = prompts.find((prompt) => prompt !== '') ?? ''
-  const seed = `${first.length} ${first.slice(0, 1000)}`
-  return `data-${hash('sha256', seed).slice(0, 6)}`
+  return `data-${hash('sha256', `${first.length} ${first.slice(0, 1000)}`).slice(0, 6)}`
 }
 
 /** The text that a fence was put around; a text without a fence as it is. */

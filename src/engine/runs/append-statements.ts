@@ -165,6 +165,5 @@ const widestKind = (appends: readonly Append[]): AppendKind =>
 
 /** The statement for rows of several runs. */
 export const toBatchStatement = (appends: readonly Append[]): [text: string, values: unknown[]] => {
-  const rows = appends.map(({ row }) => row)
-  return [statements.many[widestKind(appends)], [JSON.stringify(rows)]]
+  return [statements.many[widestKind(appends)], [JSON.stringify(appends.map(({ row }) => row))]]
 }

@@ -146,6 +146,5 @@ const dueStatement = `${queueParkedSql(
 /** Queues parked runs again of which a wait has ended unseen, has expired, or is to be polled; returns how many waits. */
 export const wakeWaitingRuns = async (sql: Sql): Promise<number> => {
   const ended = await sql.query(endedStatement)
-  const due = await sql.query(dueStatement)
-  return ended.rows.length + due.rows.length
+  return ended.rows.length + (await sql.query(dueStatement)).rows.length
 }

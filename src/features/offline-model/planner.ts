@@ -135,8 +135,7 @@ const makeTodos = (language: TextLanguage, calls: readonly ToolUse[]): Record<st
   const dependencies = calls.some((call) => call.arguments.includes('WITH question AS')) ? ['look-up'] : []
   const first = dependencies.map((id) => ({ id, task: lookUp, suggested_tools }))
   const query = { id: 'query', task: ask, dependencies, suggested_tools }
-  const last = { id: 'answer', task: answer, dependencies: ['query'] }
-  return [...first, query, last]
+  return [...first, query, { id: 'answer', task: answer, dependencies: ['query'] }]
 }
 
 /** Names what became of the open tasks of a plan: of all, or of the one with this id. What was refused is not completed. */

@@ -73,8 +73,7 @@ const takeLock = async (path: string): Promise<string | null> => {
   const rival = await takeLock(`${path}.clearing`)
   if (rival !== null) return rival
   try {
-    const current = await readFile(path, 'utf8').catch(() => null)
-    if (current === owner) await rm(path, { force: true })
+    if ((await readFile(path, 'utf8').catch(() => null)) === owner) await rm(path, { force: true })
   } finally {
     await rm(`${path}.clearing`, { force: true })
   }

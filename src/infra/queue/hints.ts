@@ -29,8 +29,7 @@ export type HintOptions = { log: Log } & (
 /** Opens hints over Redis, or inside this process. */
 export async function openHints(options: HintOptions): Promise<Hints> {
   if (options.kind === 'embedded') return createEmbeddedHints(options.log)
-  const redis = await import('./redis.ts')
-  return createRedisHints(redis, options.url, options.prefix, options.log)
+  return createRedisHints(await import('./redis.ts'), options.url, options.prefix, options.log)
 }
 
 const subscribeTimeoutMs = 1_000

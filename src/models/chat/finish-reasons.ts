@@ -23,8 +23,7 @@ export const readFinishMeaning = (reason: string): Meaning | 'unknown' => {
     .toLowerCase()
     .replaceAll(/[^a-z\d]/g, '')
     .replace(/^(finish|stop)?reason/, '')
-  const found = rows.find(([, pattern]) => pattern.test(plain))
-  return (found?.[0] as Meaning | undefined) ?? 'unknown'
+  return (rows.find(([, pattern]) => pattern.test(plain))?.[0] as Meaning | undefined) ?? 'unknown'
 }
 
 /** The finish reason in a reply, or the `type` in it; null while it goes on. `true` (as in `done: true`) is `stop`. */

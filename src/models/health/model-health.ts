@@ -277,8 +277,7 @@ export const createModelHealth = (options: ModelHealthOptions): ModelHealth => {
       void write([name], (to) => writeRelease(to, { subject, id }))
     },
     async changed(ms, signal) {
-      const anySignal = AbortSignal.any([signal, changes.signal])
-      await clock.sleep(ms, anySignal).catch(() => {})
+      await clock.sleep(ms, AbortSignal.any([signal, changes.signal])).catch(() => {})
       signal.throwIfAborted()
     },
     async settled() {
@@ -286,8 +285,7 @@ export const createModelHealth = (options: ModelHealthOptions): ModelHealth => {
     },
     async [Symbol.asyncDispose]() {
       await polling?.stop()
-      const stop = await unsubscribe
-      await stop?.()
+      await (await unsubscribe)?.()
       await Promise.all(writing.values())
     },
   }

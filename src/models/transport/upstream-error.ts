@@ -45,8 +45,7 @@ const wrappers = 'error Error errors base_resp header ResponseMetadata response 
 const listDescriptions = (value: unknown, depth = 0): Fields[] => {
   const one = Array.isArray(value) ? value[0] : value
   if (!isJsonObject(one) || depth > 3) return []
-  const inner = wrappers.flatMap((name) => listDescriptions(one[name], depth + 1))
-  return [...inner, one]
+  return [...wrappers.flatMap((name) => listDescriptions(one[name], depth + 1)), one]
 }
 
 const findValue = <Value>(

@@ -138,8 +138,7 @@ export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promis
     ...(await Promise.all(checks.filter(canRun).map(run))),
   ]
   // last, because an embedded database can be opened once at a time
-  const database = all.find(({ name }) => name === 'database')
-  if (database?.findings.every(({ ok }) => ok))
+  if (all.find(({ name }) => name === 'database')?.findings.every(({ ok }) => ok))
     for (const one of [...(await loadFeatureChecks(features)), ...databaseChecks].filter(canRun))
       all.push(await run(one))
   for (const { name, findings } of all)

@@ -147,8 +147,7 @@ export const sendMessage = async (
   const sent = { tenant: '', message: toMessage(message, messageId), metadata: undefined, configuration }
   for (let attempt = 0; ; attempt++)
     try {
-      const answer = await client.sendMessage(sent, request)
-      return { ...toAgentReply(message.agent, answer), push_id: pushId }
+      return { ...toAgentReply(message.agent, await client.sendMessage(sent, request)), push_id: pushId }
     } catch (error) {
       signal.throwIfAborted()
       if (isMasonError(error, 'lease_lost', 'database_unavailable')) throw error

@@ -24,8 +24,7 @@ export const createPaymentAgents: OpenPaymentAgents = ({ egress, unseal }, sql) 
   const openTarget = async (businessId: string, name: string): Promise<AgentTarget> => {
     const row = await rows.find(businessId, name)
     if (!row) throw new MasonError('not_found', `there is no agent "${name}" for this business`)
-    const named = Object.keys(row.headers).length > 0
-    if (named && row.sealed_headers === null)
+    if (Object.keys(row.headers).length > 0 && row.sealed_headers === null)
       throw new MasonError('secret_unreadable', `the headers of the agent "${name}" are not sealed yet`, {
         remedy: 'PATCH the agent with {} while `mason payments` runs',
       })

@@ -61,12 +61,11 @@ export const createPasskeys = (
     const { url } = toSite(publicUrl)
     await ensureBusiness(database, businessId)
     // by the clock that ends it, which that of this process may not agree with
-    const end = await queryOne<{ expires_at: Date }>(
+    const { expires_at } = (await queryOne(
       database,
       `SELECT clock_timestamp() + $1::int * interval '1 millisecond' AS expires_at`,
       [enrolmentMs],
-    )
-    const { expires_at } = end as { expires_at: Date }
+    )) as { expires_at: Date }
     const bound = { tenant: businessId, user_id: userId, ref_id: null, expires_at }
     const link = await createLink(database, 'enrol', bound)
     return { url: `${url}/passkeys/${link}`, expires_at: expires_at.toISOString() }

@@ -224,8 +224,7 @@ export const reservePayment = async (
   } catch (error) {
     if (error instanceof RolledBackError) {
       const { result } = error
-      const isNonce = typeof result === 'object' && 'refusal' in result
-      return isNonce ? explain(result) : result
+      return typeof result === 'object' && 'refusal' in result ? explain(result) : result
     }
     if (isCheckViolation(error)) return refuse([budgetViolation()])
     if (isValueRefused(error)) return refuse([valueViolation()])

@@ -34,8 +34,7 @@ export default defineTool({
       })
     const { wallet, method } = terms
     const providers = await context.payments.listProviders()
-    const hasCard = providers.some(({ kind }) => kind === 'card')
-    if (wallet ? method === null : !hasCard)
+    if (wallet ? method === null : !providers.some(({ kind }) => kind === 'card'))
       throw new MasonError('invalid_request', `${wallet ? 'method' : 'wallet'} is missing`, {
         remedy: 'name the wallet of the user, and as method what is to be charged, as the wallet names it',
       })

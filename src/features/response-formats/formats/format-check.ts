@@ -121,8 +121,7 @@ const findSchemaErrors = ({ schema }: FormatInput): FieldError[] => {
     if (schema != null) compileSchema(schema)
     return []
   } catch (error) {
-    const message = toErrorMessage(error)
-    return [{ pointer: '/schema', detail: `this is not a JSON Schema: ${message}` }]
+    return [{ pointer: '/schema', detail: `this is not a JSON Schema: ${toErrorMessage(error)}` }]
   }
 }
 

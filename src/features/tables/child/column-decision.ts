@@ -227,8 +227,7 @@ const explainMisfit = ({ distinct, misfit }: ColumnFacts): string | undefined =>
     return `${quote(distinct[0] ?? '')} may be of hours and minutes, or of minutes and seconds`
   const families = distinct.map(findFamily)
   for (const family of ['number', 'date', 'time'] as const) {
-    const count = families.filter((one) => one === family).length
-    if (count * 2 < distinct.length) continue
+    if (families.filter((one) => one === family).length * 2 < distinct.length) continue
     const other = distinct[families.findIndex((one) => one !== family)] ?? misfit
     if (other === undefined || findFamily(other) === family)
       return `its cells mix ways to write ${familyNames[family]}, as ${quote(distinct[0] ?? '')} and ${quote(misfit ?? '')} are`

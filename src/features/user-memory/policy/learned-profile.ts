@@ -99,8 +99,7 @@ export const isTaughtByMemory = (
   field: string,
 ): boolean => {
   const isSameRun = run_ids.includes(run_id)
-  const isSameField = profileFieldBySubject[subject ?? ''] === field
-  if (isSameRun === isSameField) return isSameRun
+  if (isSameRun === (profileFieldBySubject[subject ?? ''] === field)) return isSameRun
   return containsWords(content, toValueText(value))
 }
 
@@ -111,8 +110,7 @@ export const toValueText = (value: Json): string =>
 /** All fields of a profile, and those that were learned and are no longer in it. */
 export const listProfileFields = (user: LearnedProfile): UserKnowledge['profile'] => {
   const { profile, learned } = user
-  const fields = new Set([...Object.keys(profile), ...Object.keys(learned)])
-  return [...fields].sort().map((field) => {
+  return [...new Set([...Object.keys(profile), ...Object.keys(learned)])].sort().map((field) => {
     const taught = listTaughtValues(learned, field).map(({ at, ...value }) => ({ ...value, learned_at: at }))
     const [latest, ...earlier] = taught
     if (latest && isLearnedField(user, field)) return { field, origin: 'learned', ...latest, earlier }

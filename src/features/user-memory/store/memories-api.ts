@@ -1,6 +1,7 @@
 import type { MemoriesApi } from '../../../engine/sessions/user-memory.ts'
 import { type Database, queryOne } from '../../../infra/database/database.ts'
 import { type PageRequest, readAllPages, readPage } from '../../../infra/database/pagination.ts'
+import { type Dated, toIsoTimes } from '../../../infra/database/row-times.ts'
 import type { UserKnowledge } from '../../../state/memory-view.ts'
 import { type LearnedProfile, listProfileFields } from '../policy/learned-profile.ts'
 import { forgetMemory, forgetUser } from './forget.ts'
@@ -37,7 +38,7 @@ export const createMemoriesApi = (parts: MemoryServices, business: string): Memo
   }
 }
 
-type SummaryRow = Omit<UserKnowledge['summaries'][number], 'updated_at'> & { updated_at: Date }
+type SummaryRow = Dated<UserKnowledge['summaries'][number]> & { id: string }
 
 const listSummaries = (database: Database, owner: MemoryOwner, page: PageRequest) =>
   asUser(database, owner, (sql) => {
@@ -49,10 +50,5 @@ const listSummaries = (database: Database, owner: MemoryOwner, page: PageRequest
       at: 'updated_at',
       id: 'session_id',
     }
-    return readPage(sql, list, page, ({ session_id, summary, turn, updated_at }: SummaryRow) => ({
-      session_id,
-      summary,
-      turn,
-      updated_at: updated_at.toISOString(),
-    }))
+    return readPage(sql, list, page, ({ id: _, ...row }: SummaryRow) => toIsoTimes(row))
   })
