@@ -108,8 +108,8 @@ export const effectMutants: readonly Mutant[] = [
     file: protocol,
     edits: [
       {
-        from: 'send(stored, effect.key, checkLease, signal)',
-        to: 'send(stored, effect.key, () => {}, signal)',
+        from: 'effect.key, checkLease, signal)',
+        to: 'effect.key, () => {}, signal)',
       },
     ],
     why: 'a process that was frozen while it connected sends beside its successor',

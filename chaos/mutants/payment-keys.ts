@@ -28,7 +28,7 @@ export const paymentKeyMutants: readonly Mutant[] = [
   {
     name: 'the payment key in other processes',
     file: 'src/infra/config/config.ts',
-    edits: [{ from: "role === 'payments' || toDatabase(settings, role).kind === 'embedded'", to: 'role' }],
+    edits: [{ from: "role === 'payments' || database.kind === 'embedded'", to: 'role' }],
     why: 'a worker holds the key of the executor',
     caughtBy: testsOf('test/infra/config/config.test.ts')(
       'the settings of the executor of payments reach no other process of a server, whatever its environment has',

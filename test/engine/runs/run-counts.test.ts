@@ -36,7 +36,7 @@ const names: StatementNames = [
   ['payment providers', 'list_payment_providers'],
   ['allowed hosts', 'SELECT http_hosts'],
   ['open mandates', 'm.mandate_id AS id'],
-  ['runs to learn from', 'SELECT q.tenant, q.run_id, q.tries'],
+  ['runs to learn from', 'SELECT q.*, r.* FROM (SELECT tenant, run_id, tries'],
   ['claim of learning', 'UPDATE distillations d SET tries'],
   ['lock of a user', 'pg_advisory_xact_lock(hashtextextended'],
   ['hold of sessions', 'ORDER BY s.session_id FOR KEY SHARE'],

@@ -80,7 +80,8 @@ const untilEnded = ({ outcomes }: FakeQueue, jobs: number) =>
 
 const makeDue = (database: Database) =>
   database.query(
-    'UPDATE held_jobs SET look_at = clock_timestamp() WHERE look_at IS NOT NULL AND outcome IS NULL',
+    // before now by any reading of the clock
+    "UPDATE held_jobs SET look_at = clock_timestamp() - interval '1 minute' WHERE look_at IS NOT NULL AND outcome IS NULL",
   )
 const release = async (intake: Intake, database: Database): Promise<boolean> => {
   await makeDue(database)

@@ -24,8 +24,8 @@ const toCode = ({ text, name, literal }: Token, at: number, all: readonly Token[
 /** A column beside literals: = 'x', IS NOT 'x', CASE … WHEN 'x', IN ('x', 'y'), BETWEEN 'x' AND 'y'; or 'x' = and a column. */
 const comparison =
   /(?<![|*/%+-](?:c\.)?)c(?:(?:=+|in?|(?<=k(?:c\.)?c)w)l(?!\|)|n?i\([ld,+-]*\)|n?b[ld]a[ld])|l=+(?:c\.)?c(?![.(|*/%+-])/g
-/** The column of min or max, and those of ORDER BY. */
-const sorted = /(?<=m\((?:c\.)?)c(?=\))|(?<=ob(?:(?:c\.)?cc?,)*(?:c\.)?)c(?![.(|])/g
+/** The column of min or max, and the first ten of ORDER BY. */
+const sorted = /(?<=m\((?:c\.)?)c(?=\))|(?<=ob(?:(?:c\.)?cc?,){0,9}(?:c\.)?)c(?![.(|])/g
 /** A function beside a number. */
 const functionComparison = /c\([^()]*(?:\([^()]*\)[^()]*)*\)=+d/g
 const textFunctions = new Set('strftime date time substr substring lower upper trim replace'.split(' '))
