@@ -32,20 +32,21 @@ export const renderFeatureList = (): string => {
   const imports = early.map((id) => `import ${id} from '../features/${id}/feature.ts'\n`)
   return `import type { FeatureDefinition } from '../features/definitions.ts'
 import type { FeatureSource } from '../features/load-features.ts'
-${imports.join('')}
+${imports.join('')}import { groupBy } from '../infra/lib/group-by.ts'
+
 const files: FeatureSource['files'] = {
 ${lines.join('\n')}
 }
 
 const toId = (path: string): string => path.slice(0, path.indexOf('/'))
-const ids = [...new Set(Object.keys(files).map(toId))]
 
 /** Each folder of src/features with its files, loaded when they are needed; \`npm run features\` writes this file. */
-export const featureSources: readonly FeatureSource[] = ids.map((id) => {
-  const own = Object.entries(files).filter(([path]) => toId(path) === id)
-  const names = own.map(([path, load]) => [path.slice(id.length + 1), load] as const)
-  return { folder: \`src/features/\${id}\`, files: Object.fromEntries(names) }
-})
+export const featureSources: readonly FeatureSource[] = [
+  ...groupBy(Object.entries(files), ([path]) => toId(path)),
+].map(([id, own]) => ({
+  folder: \`src/features/\${id}\`,
+  files: Object.fromEntries(own.map(([path, load]) => [path.slice(id.length + 1), load])),
+}))
 
 /** Those that add to the settings of a process. */
 export const features: readonly FeatureDefinition[] = [${early.join(', ')}]

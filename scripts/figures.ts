@@ -143,7 +143,7 @@ const figures: readonly Figure[] = [
   [
     'lines in the core without comments and blanks',
     () => sum(sources.filter(isCore).map(countCode)),
-    30_492,
+    30_488,
     raise,
   ],
   ['lines in src/infra without comments and blanks', () => sum(under('infra/').map(countCode))],

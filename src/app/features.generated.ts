@@ -1,6 +1,7 @@
 import type { FeatureDefinition } from '../features/definitions.ts'
 import type { FeatureSource } from '../features/load-features.ts'
 import payments from '../features/payments/feature.ts'
+import { groupBy } from '../infra/lib/group-by.ts'
 
 const files: FeatureSource['files'] = {
   'a2a/a2a.routes.ts': () => import('../features/a2a/a2a.routes.ts'),
@@ -148,14 +149,14 @@ const files: FeatureSource['files'] = {
 }
 
 const toId = (path: string): string => path.slice(0, path.indexOf('/'))
-const ids = [...new Set(Object.keys(files).map(toId))]
 
 /** Each folder of src/features with its files, loaded when they are needed; `npm run features` writes this file. */
-export const featureSources: readonly FeatureSource[] = ids.map((id) => {
-  const own = Object.entries(files).filter(([path]) => toId(path) === id)
-  const names = own.map(([path, load]) => [path.slice(id.length + 1), load] as const)
-  return { folder: `src/features/${id}`, files: Object.fromEntries(names) }
-})
+export const featureSources: readonly FeatureSource[] = [
+  ...groupBy(Object.entries(files), ([path]) => toId(path)),
+].map(([id, own]) => ({
+  folder: `src/features/${id}`,
+  files: Object.fromEntries(own.map(([path, load]) => [path.slice(id.length + 1), load])),
+}))
 
 /** Those that add to the settings of a process. */
 export const features: readonly FeatureDefinition[] = [payments]

@@ -145,9 +145,9 @@ const readModelCalls = async (
   if (visits.length === 0) return () => []
   const { rows } = await sql.query<CallRow>(
     `SELECT l.visit_id, l.at, l.role, l.model_name AS model, v.name AS vendor, l.status, l.error_code, l.ms,
-             l.total_tokens::float8 AS tokens, l.cost_micro::text AS cost_micro, NULLIF(l.currency, '${noCurrency}') AS currency
-           FROM usage_ledger l LEFT JOIN vendors v USING (vendor_id)
-           WHERE l.tenant = $1 AND l.run_id = ANY($2) AND l.visit_id = ANY($3) ORDER BY l.usage_id`,
+       l.total_tokens::float8 AS tokens, l.cost_micro::text AS cost_micro, NULLIF(l.currency, '${noCurrency}') AS currency
+       FROM usage_ledger l LEFT JOIN vendors v USING (vendor_id)
+       WHERE l.tenant = $1 AND l.run_id = ANY($2) AND l.visit_id = ANY($3) ORDER BY l.usage_id`,
     [businessId, [...new Set(visited.map(({ run_id }) => run_id))], visits],
   )
   const byVisit = groupBy(rows, ({ visit_id }) => visit_id)

@@ -30,14 +30,6 @@ const cardSchema = z.json().meta({ description: 'An agent card of the protocol' 
 /** The tags of If-None-Match; weak ones count like strong ones: https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2 */
 const listTags = (header: string): string[] => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
 
-/** The SDK takes a quarter of a second to load: nothing of it is before the first request of another agent. */
-const load = async () => ({
-  ...(await import('./server/card.ts')),
-  ...(await import('./server/extensions.ts')),
-  ...(await import('./server/rest.ts')),
-  ...(await import('./server/rpc.ts')),
-})
-
 const throwNoCard = (businessId: string): never => {
   throw new MasonError('not_found', `the business "${businessId}" has no agent card, so it serves no A2A`, {
     remedy: 'PUT /admin/v1/businesses/{id}/agent-card with the admin token',
@@ -74,7 +66,7 @@ const createRestError =
       return reply
     }
     const { '*': path = '' } = request.params as { '*'?: string }
-    const { status, body } = (await load()).toBodyError(path, error)
+    const { status, body } = (await import('./server/rest.ts')).toBodyError(path, error)
     return reply.code(status).type('application/json').send(JSON.stringify(body))
   }
 
@@ -92,7 +84,8 @@ export default defineRoutes({
   add(app, { cards, pushes, database, runsOf, pollJob, address, findMandateProblem }, server) {
     const readCard = async (businessId: string) => {
       const row = (await cards.read(businessId)) ?? throwNoCard(businessId)
-      const { toAgentCard } = await load()
+      // the SDK takes a quarter of a second to load: nothing of it is before the first request of another agent
+      const { toAgentCard } = await import('./server/card.ts')
       const { card, ...served } = row
       return { card: toAgentCard(card, businessId, address.origin), scenario: card.scenario, ...served }
     }
@@ -106,7 +99,7 @@ export default defineRoutes({
     ): Promise<FastifyReply> => {
       const { business_id: businessId, token_id, kind } = server.callerOf(request, named)
       const { card, scenario } = await readCard(businessId)
-      const { readExtensions } = await load()
+      const { readExtensions } = await import('./server/extensions.ts')
       const { signal, release } = server.open.abortSignal(reply.raw)
       let failure: unknown
       try {
@@ -143,7 +136,8 @@ export default defineRoutes({
 
     const sendCard = async (businessId: string, headers: FastifyRequest['headers'], reply: FastifyReply) => {
       const { card, payload, signatures, updated_at } = await readCard(businessId)
-      const { toCardJson, toPayload, readVersion } = await load()
+      const { toCardJson, toPayload } = await import('./server/card.ts')
+      const { readVersion } = await import('./server/rpc.ts')
       const current = await toPayload(card)
       const isCurrent = JSON.stringify(payload) === JSON.stringify(current)
       // a new card, or a new address of this server: it is served unsigned until the executor has signed it
@@ -206,7 +200,7 @@ export default defineRoutes({
       }),
       handler: (request, reply) =>
         answer(request, reply, request.params, async (call) =>
-          (await load()).handleRpc(call, request.headers, request.body),
+          (await import('./server/rpc.ts')).handleRpc(call, request.headers, request.body),
         ),
     })
 
@@ -243,7 +237,7 @@ export default defineRoutes({
       const { method, query, headers, body } = request
       const { '*': path = '', ...params } = request.params as { '*'?: string; business_id: string }
       return answer(request, reply, params, async (call) =>
-        (await load()).handleRest(call, {
+        (await import('./server/rest.ts')).handleRest(call, {
           method,
           path,
           query: query as object as Record<string, unknown>,

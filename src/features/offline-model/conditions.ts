@@ -129,7 +129,8 @@ const comparedColumn = (
   const others = [table, ...columns.filter((column) => !isAmount(column)).map(({ name }) => name)]
   const begins = ({ value: one }: NamedValue): boolean => one.toLowerCase().startsWith(unit.toLowerCase())
   if (unit !== '' && (named.some(begins) || others.some((name) => findName(unit, name)))) return null
-  if (findName(/(?<![a-z])[a-z]+$/i.exec(before.trimEnd())?.[0] ?? '', table)) return value
+  const noun = /(?<![a-z])[a-z]+$/i.exec(before.trimEnd())?.[0] ?? ''
+  if (findName(noun, table)) return value
   const byName = bestColumn(before + after, amounts)
   return byName && byName.score > 1 ? byName.column : measure
 }

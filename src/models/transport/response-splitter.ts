@@ -30,7 +30,7 @@ export const isCutEvent = ({ kind, text }: ResponseChunk): boolean =>
 
 /** Whether an event ends its stream: gateways end the streams of all formats like those of OpenAI. `done`: how this format does, whatever its spaces. */
 export const isEndMark = (text: string, done?: string | null): boolean =>
-  [done, '[DONE]', '"[DONE]"'].includes(text.length > 100 ? text.trim() : text.replaceAll(/\s/g, ''))
+  [done, '[DONE]', '"[DONE]"'].includes(done && text.length <= 100 ? text.replaceAll(/\s/g, '') : text.trim())
 
 /** The texts in an event; an empty one keeps the connection alive. What is named an error is one, and Spring doubles `data:`. */
 export const listEventTexts = ({ event, data }: EventSourceMessage): string[] => {

@@ -17,6 +17,8 @@ import type { Step } from './large-bodies.ts'
 const maxReadBytes = 4 * maxRequestBytes
 /** What a body that is passed on in chunks takes: a part of 1 MiB and its copy on the way to the database. */
 const streamedBytes = 2 * 1024 * 1024
+/** Of a request that needs no token. */
+const maxOpenBytes = 1024 * 1024
 
 /** A request whose sender holds its body back until it is asked for (`Expect: 100-continue`), or not. */
 type HeldRequest = Readable & { askForBody?: (() => void) | undefined }
@@ -46,7 +48,7 @@ export const limitBodies = (app: App, memory: BodyMemory, times: BodyTimes): voi
     const { routeOptions, headers, bodyMemory } = request
     const { doc } = routeOptions.config
     if (doc?.streamed) return streamBody(payload, bodyMemory, times)
-    const max = doc?.role === null ? 1024 * 1024 : maxRequestBytes
+    const max = doc?.role === null ? maxOpenBytes : maxRequestBytes
     return readBody(payload, Number(headers['content-length']), max, bodyMemory, times)
   })
 }

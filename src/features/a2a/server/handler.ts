@@ -25,7 +25,7 @@ import { malformed, toA2AError } from './errors.ts'
 import { listActivated } from './extensions.ts'
 import { readOrigin, toAnswer, toMessageKey, toRunRequest, toSessionId, toUserId } from './messages.ts'
 import type { SendCheck } from './send-checks.ts'
-import type { TaskAnswer } from './task-answers.ts'
+import { type TaskAnswer, toAnswerKey } from './task-answers.ts'
 import {
   isEnded,
   listArtifacts,
@@ -107,7 +107,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
     const value = question && toAnswer(message, question)
     try {
       // a message that is sent again finds its first answer
-      const key = `${toMessageKey(caller, message)} ${message.messageId}`
+      const key = toAnswerKey(toMessageKey(caller, message), message.messageId)
       return await business.answer(run.id, question?.id ?? '', value, key)
     } catch (error) {
       if (!isMasonError(error, 'not_found')) throw error

@@ -7,8 +7,8 @@ export type TaskQuestion = Pick<InputRequestView, 'id' | 'question' | 'schema' |
 /** A question of a run that was answered, and the message with the answer; that of a secret question is empty. */
 export type TaskAnswer = TaskQuestion & { run_id: string; message_id: string; stored: { answer: Json } }
 
-/** The key of an answer holds the id of its message, behind the key of the message. */
-const idAt = 'a2a '.length + 64 + ' '.length + 1
+/** The idempotency key of an answer: that of its message, and its id, which `listAnswers` reads. */
+export const toAnswerKey = (messageKey: string, messageId: string): string => `${messageKey} ${messageId}`
 
 /** What was asked and answered in these runs, in this order. */
 export const listAnswers = (
@@ -20,7 +20,7 @@ export const listAnswers = (
     const { rows } = await sql.query<TaskAnswer>(
       `SELECT run_id, request_id AS id, question, schema, options, answer AS stored,
          to_char(expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS expires_at,
-         COALESCE(NULLIF(substr(answer_key, ${idAt}), ''), request_id || '-answer') AS message_id
+         COALESCE(substring(answer_key FROM '^a2a \\S+ (.+)$'), request_id || '-answer') AS message_id
        FROM input_requests WHERE tenant = $1 AND run_id = ANY($2) AND answer::text LIKE '{"kind":"answered"%' ORDER BY answered_at`,
       [businessId, runIds],
     )

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Cell } from '../../../files/child/reader-definition.ts'
 import { fileBounds } from '../../../files/protocol/child-protocol.ts'
 import { cutText } from '../../../state/text/cut-text.ts'
@@ -231,7 +230,9 @@ export const openRowSource = async (
       : []),
   ])
   const isRepeated = (row: readonly Cell[]): boolean =>
-    names.some((line) => line.length > 1 && isDeepStrictEqual(line, row))
+    names.some(
+      (line) => row.length > 1 && line.length === row.length && line.every((cell, at) => cell === row[at]),
+    )
   return {
     part,
     header,

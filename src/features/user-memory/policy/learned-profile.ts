@@ -99,7 +99,8 @@ export const isTaughtByMemory = (
   field: string,
 ): boolean => {
   const isSameRun = run_ids.includes(run_id)
-  if (isSameRun === (profileFieldBySubject[subject ?? ''] === field)) return isSameRun
+  const isSameField = profileFieldBySubject[subject ?? ''] === field
+  if (isSameRun === isSameField) return isSameRun
   return containsWords(content, toValueText(value))
 }
 
