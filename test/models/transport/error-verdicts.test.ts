@@ -209,6 +209,36 @@ test.each([
   ['Veuillez réessayer dans 20 secondes', 20_000],
   ['Inténtelo de nuevo en 15 segundos', 15_000],
   ['Next request allowed in 7 sec', 7000],
+  ['Bitte in 1,5 Minuten erneut versuchen', 90_000],
+  ['20s后重试', 20_000],
+  ['請在 2 小時後重試', 7_200_000],
+  ['1時間後に再度お試しください', 3_600_000],
+  ['３０秒お待ちください', 30_000],
+  ['Слишком много запросов. Повторите попытку через 20 секунд.', 20_000],
+  ['Подождите 2 минуты', 120_000],
+  ['Попробуйте ещё раз через 1 час', 3_600_000],
+  ['Ваш тариф истекает через 7 дней', undefined],
+  ['Не более 20 запросов за 60 секунд, повторите через 5 сек.', 5000],
+  ['20초 후에 다시 시도해 주세요.', 20_000],
+  ['1분 뒤 재시도하십시오', 60_000],
+  ['30초 동안 기다려 주세요', 30_000],
+  ['요청은 60초당 20회까지 허용됩니다', undefined],
+  ['Tente novamente em 20 segundos.', 20_000],
+  ['Aguarde 2 minutos', 120_000],
+  ['Riprova tra 20 secondi.', 20_000],
+  ['Attendi 1 ora', 3_600_000],
+  ['Lütfen 20 saniye sonra tekrar deneyin.', 20_000],
+  ['2 dakika bekleyin', 120_000],
+  ['Vui lòng thử lại sau 20 giây.', 20_000],
+  ['Hãy đợi 2 phút', 120_000],
+  ['Silakan coba lagi dalam 20 detik.', 20_000],
+  ['Harap tunggu 2 menit', 120_000],
+  ['يرجى المحاولة مرة أخرى بعد 20 ثانية', 20_000],
+  ['انتظر ٣٠ ثانية', 30_000],
+  ['Probeer het over 20 seconden opnieuw', 20_000],
+  ['Spróbuj ponownie za 2 minuty', 120_000],
+  ['कृपया 20 सेकंड बाद पुनः प्रयास करें', 20_000],
+  ['กรุณาลองใหม่ใน 20 วินาที', 20_000],
   ['20 requests are allowed per 60 seconds; retry after 3 seconds', 3000],
   ['at most 3 are allowed within 1 day. Try again in 20s', 20_000],
   ['Only 50 free requests are allowed per 24 hours', undefined],
@@ -226,6 +256,21 @@ test.each([
   ['2025-01-01T00:00:00Z', 0],
 ] as const)('the field of a wait with "%s" asks for %s', (value, ms) => {
   expect(readBodyWaitMs({ retry_after: value }, '', startMs)).toBe(ms)
+})
+
+test.each([
+  ['limit=100, remaining=0, reset=30', null, 30_000],
+  ['limit=100, remaining=7, reset=300', null, undefined],
+  ['"default";r=0;t=30', '"default";q=100;w=60', 30_000],
+  ['"burst";r=0;t=3, "day";r=0;t=500;pk=:cHJv:, "hour";r=9;t=400', null, 500_000],
+  ['day;t=20;r=0', null, 20_000],
+  ['"burst, fast";r=5;t=50, "day";r=0', '"burst, fast";q=9;w=9, "day";q=100;w=60;qu="requests"', 60_000],
+  ['limit=10, remaining=0', '10;w=40', 40_000],
+  ['"default";r=0', null, undefined],
+  ['soon', null, undefined],
+] as const)('RateLimit %s with the policy %s asks for a wait of %s', (limit, policy, ms) => {
+  const headers = { RateLimit: limit, ...(policy && { 'RateLimit-Policy': policy }) }
+  expect(readHeaderWaits(new Headers(headers), new Date()).resetMs).toBe(ms)
 })
 
 test.each([
