@@ -38,7 +38,7 @@ export const toEventResponse = (events: AsyncIterable<RunEvent>, stop: () => voi
         }
       } catch (error) {
         // after what may pass, the browser reconnects with the last id that it has
-        if (error instanceof ClientError && !isTransient(error))
+        if (!isTransient(error) && error instanceof ClientError)
           send(controller, 'error', error.problem ?? { code: error.code, detail: error.message }, null)
       }
       clearInterval(timer)

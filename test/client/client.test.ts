@@ -219,7 +219,9 @@ describe('the client', () => {
     expect(rest).toMatch(/^id: 2\nevent: action\n/m)
   })
 
-  test('relays what the server refuses for good as an event `error` with its problem document', async ({ server }) => {
+  test('relays what the server refuses for good as an event `error` with its problem document', async ({
+    server,
+  }) => {
     const relayed = (client: ReturnType<typeof createClient>, id: string): Promise<string> =>
       client.relay({ run_id: id }, new Request('http://product/events')).text()
     const client = createClient({ url: server.url, token: adminToken, businessId: unique('client') })

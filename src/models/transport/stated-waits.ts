@@ -84,7 +84,10 @@ const listCombinedLimits = (from: Headers): [left: string | null, reset: string 
   return splitLimits(from.get('ratelimit')).map((limit) => {
     const [name = ''] = limit.split(';')
     const policy = policies.length === 1 ? policies[0] : policies.find((one) => one.startsWith(`${name};`))
-    return [readParameter(limit, 'remaining|r'), readParameter(limit, 'reset|t') ?? readParameter(policy, 'w')]
+    return [
+      readParameter(limit, 'remaining|r'),
+      readParameter(limit, 'reset|t') ?? readParameter(policy, 'w'),
+    ]
   })
 }
 

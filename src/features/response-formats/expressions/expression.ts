@@ -115,7 +115,11 @@ const toFunction = (node: JmesPathNode, search: (node: JmesPathNode, data: unkno
   if (node.type !== 'OrExpression' && node.type !== 'AndExpression' && node.type !== 'Subexpression')
     return (data) => search(node, data)
   const [left, right] = [toFunction(node.left, search), toFunction(node.right, search)]
-  if (node.type === 'Subexpression') return (data) => { const value = left(data); return value === null ? null : right(value) }
+  if (node.type === 'Subexpression')
+    return (data) => {
+      const value = left(data)
+      return value === null ? null : right(value)
+    }
   const isOr = node.type === 'OrExpression'
   return (data) => {
     const value = left(data)
