@@ -36,7 +36,7 @@ const phrases = [
   `(?<=(?:explain|describe)[^.?!]{0,60} )(?:to|for) (?:an? )?${audience}s?|like i(?:'?| a)m (?:an? )?${audience}`,
   `(?:no (?:jargon|markdown|emojis?)|(?:just|only) an? (?:number|word)|nur (?:eine zahl|ein wort)|plain text)(?= please| bitte|[,.:;]|$)|ohne (?:fachbegriffe|fachwörter|markdown)|eli5|(?<=(?:explain|describe|put)(?: it| this)? )simply`,
   'briefly|concisely|politely|informally|formally|(?:answer|just|only|with) (?:a )?yes or no(?! (?!(?:please|if|whether)(?!\\p{L}))\\p{L})|mit ja oder nein',
-  `als (?:eine |ein )?${few}${gestalt}|in (?:einer ${few}${gestalt}|(?:${count} )?(?:kurzen )?(?:stichpunkten|stichworten))`,
+  `als (?:eine |ein )?${few}${gestalt}(?: und ${weise}(?=[,.:;!]|$))?|in (?:einer ${few}${gestalt}|(?:${count} )?(?:kurzen )?(?:stichpunkten|stichworten))`,
   `(?:in|im|mit) (?:eine[mr] )?${word}(?:em|er|en) (?:ton|stil|sprache|worten)`,
   `(?:antworte|schreibe?)(?: mir| bitte)? auf ${sprache}`,
   `(?:antworte|schreibe?|erkläre?|sei)(?: es| mir| bitte)* (?:${weise}(?: und ${weise})?|wie eine? ${word})`,
@@ -45,7 +45,7 @@ const phrases = [
 const order = '(?<=^|[.!:] |please |bitte )(?:give me|return|gib mir) (?:a )?'
 /** Of a question they may be what it asks about. */
 const requestPhrases = [
-  `(?<=^)(?:just |only |nur )?${count} (?:${word} )?${units}(?: max| only| or less)?(?=(?:,? (?:please|bitte))? ?:)|(?<=^)(?:numbered|bulleted|bullet) (?:list(?= of |:)|points(?=:))`,
+  `(?<=^)(?:just |only |nur )?${count} (?:${word} )?${units}(?: max| only| or less)?(?=(?:,? (?:please|bitte))? ?:)|(?<=^)(?:numbered|bulleted|bullet) (?:list(?= of |:)|points(?=:))|(?<=^|[.!] )(?:(?:an? |eine )?(?:table|bullet list|tabelle|liste),? (?:please|bitte)|${manner}(?:,? please)?)(?=[.!:]|$)`,
   `(?:keep|make) (?:the|your) (?:tone|style|answer|reply|language) (?:very )?${manner}|(?:answer|reply|respond) with (?:just |only )?(?:an? |one )(?:single )?(?:word|sentence|number|name|line|paragraph)`,
   `(?:make|create|give me|mach|erstelle|gib mir) (?:an? |eine )${few}(?:table|list|tabelle|liste)`,
   `(?:be|sound) (?:very |more )?${manner}|in the (?:style|voice|manner|tone) of (?:an? )?${word}(?: ${word})?|im stil eine[rs] ${word}|(?:schreibe?|verfasse|formuliere)(?: mir| bitte)* eine?n? ${weise}e[nrs]? ${word}`,
@@ -113,11 +113,13 @@ const maxChars = 800
 /** The style in the words of the request, and the pieces that it names. */
 export const readRequestedForm = (prompt: string): { style: string; structure: OutputField[] } => {
   if (prompt.length > maxChars) return { style: '', structure: [] }
-  const text = prompt.replaceAll(/[^\S\n]+/g, ' ')
+  const said = prompt.replaceAll(/[^\S\n]+/g, ' ')
+  // what is quoted is what it is about
+  const text = said.replaceAll(/["“„«][^"”“»\n]* [^"”“»\n]*["”“»]/g, (quote) => '_'.repeat(quote.length))
   const isQuestion = question.test(text)
   const found = [...text.matchAll(isQuestion ? formsOfQuestions : forms)]
   const [first, last = first] = [found[0], found.at(-1)]
-  const whole = first && last ? text.slice(first.index, last.index + last[0].length) : ''
+  const whole = first && last ? said.slice(first.index, last.index + last[0].length) : ''
   // in a question or a translation the names are its subject, not fields
   const request = isQuestion ? text.replace(/^[^?？]*[?？]?/, '') : about.test(text) ? '' : text
   const plain = request.replaceAll(announced, formMark).replaceAll(forms, '.')

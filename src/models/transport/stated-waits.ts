@@ -11,21 +11,15 @@ const maxResetMs = 600_000
  */
 const languages = String.raw`
 s|sec~; m|min~; h|hrs?|hours?; d|days?; try(?:ing)? again|retry(?:ing)?(?!\W?(?:attempt|count|limit|times))|wait(?:ing)?|resets?|available (?:again |back )?(?:in|at|after)|back|allowed (?:again )?(?:in|at|after)|cool.?down
-sek~; min~; std|stunden?; tage?n?; versuch~|warte~|erneut; (?:erneut|wieder|nochmals?) (?:versuch|prob)~
-sec~|sek~; min~; uur|tim~; dag~; opnieuw|probeer|wacht~|f[öo]rs[öo]k|pr[øo]v|v[äe]nt~; opnieuw
-s[eé]c~; min~; heures?; jours?; r[ée]essay~|attend(?:ez|re)|patient~
-seg~; min~; horas?; d[ií]as?; int[ée]nt~|reint~|esper[ae]~|tent(?:e|ar)|aguard~
-second[oi]; min~; or[ae]; giorn~; riprov~|attend(?:i|ere|ete)|aspett~
-с|сек~; м|мин~|хв~; ч|час~|годин~; д|дн~|день|дней; повтор~|попроб~|попытк~|подожд~|снова|спроб~|зачека~
-sek~; min~; godz~|hod~; dni|dzień; ponownie|spróbuj~|poczek~|odczek~|zkuste|počkej~
+sek~; min~; std|stunden?|uur|tim~; tage?n?|dag~; versuch~|warte~|erneut|opnieuw|probeer|wacht~|f[öo]rs[öo]k|pr[øo]v|v[äe]nt~; (?:erneut|wieder|nochmals?) (?:versuch|prob)~|opnieuw
+s[eé][cg]~; min~; heures?|hor?as?|or[ae]; jours?|d[ií]as?|giorn~; r[ée]essay~|attend(?:ez|re|i|ere|ete)|patient~|r?e?int[ée]nt~|esper[ae]~|tent(?:e|ar)|aguard~|riprov~|aspett~
+с|сек~|sek~; м|мин~|хв~; ч|час~|годин~|godz~|hod~; д|дн~|день|дней|dni|dzień; повтор~|попроб~|попытк~|подожд~|снова|спроб~|зачека~|ponownie|spróbuj~|poczek~|odczek~|zkuste|počkej~
 sn|san~; dk|dak~; sa|saat~; gün~; tekrar|yeniden|bekle~; (?:sonra|içinde)?[^.;\d]{0,12}(?:tekrar|yeniden|bekle)
-giây; phút; giờ; ngày; thử lại|đợi|chờ
-detik; menit|minit; jam; hari; coba lagi|cuba|ulangi|tunggu
+giây|detik; phút|menit|minit; giờ|jam; ngày|hari; thử lại|đợi|chờ|coba lagi|cuba|ulangi|tunggu
 秒; 分[钟鐘]?; 个?小[时時]|時間; 天|日; 等(?=待|\s?\d)|重[试試]|再試行; [之以]?[后後][^。；]{0,8}(?:重[试試新置]|再[试試次度请請来]|恢复|解除)|間?お?待
 초; 분; 시간; 일; 재시도|대기; (?!당)[가-힣\s]{0,8}(?:다시|재시도|기다|대기)
 ثا?ن~|ثوا~; دق~; ساع~; يوم|أيام|روز; أخرى|انتظ~|المحاولة|إعادة|تلاش; دیگر|بعد|صبر
-सेक~; मिनट; घंट~; दिन; पुनः|प्रतीक्षा; [^।;\d]{0,12}(?:बाद|प्रतीक्षा|रुक)
-วินาที; นาที; ชั่วโมง; วัน; ลองใหม่|รอ(?!บ)|อีกครั้ง`
+सेक~|วินาที; मिनट|นาที; घंट~|ชั่วโมง; दिन|วัน; पुनः|प्रतीक्षा|ลองใหม่|รอ(?!บ)|อีกครั้ง; [^।;\d]{0,12}(?:बाद|प्रतीक्षा|रुक)`
   .replaceAll('~', String.raw`\p{L}{0,12}`)
   .split('\n')
   .map((line) => line.split(/;\s/))
@@ -104,10 +98,9 @@ export const readHeaderWaits = (from: Headers, now: Date): HeaderWaits => {
     return ms && !(left > 0 && ms > 60_000) ? [{ ms: Math.min(maxResetMs, ms), isUsedUp: left === 0 }] : []
   })
   const usedUp = resets.filter(({ isUsedUp }) => isUsedUp).map(({ ms }) => ms)
-  const all = resets.map(({ ms }) => ms)
   return {
     askedMs: read(from.get('retry-after-ms'), 1) ?? read(from.get('retry-after'), 1000),
-    resetMs: usedUp.length > 0 ? Math.max(...usedUp) : all.length > 0 ? Math.min(...all) : undefined,
+    resetMs: usedUp.length > 0 ? Math.max(...usedUp) : resets.map(({ ms }) => ms).sort((a, b) => a - b)[0],
   }
 }
 export type HeaderWaits = { askedMs?: number | undefined; resetMs?: number | undefined }

@@ -102,11 +102,10 @@ const toSteps = (node: JmesPathNode): PathStep[] | null => {
 }
 
 const isFalse = (value: unknown): boolean =>
-  value == null || value === false || value === '' || (typeof value === 'object' && !hasMembers(value))
-const hasMembers = (value: object): boolean => {
-  for (const _ in value) return true
-  return false
-}
+  value == null ||
+  value === false ||
+  value === '' ||
+  (typeof value === 'object' && Object.keys(value).length === 0)
 
 /** What paths are made of (steps, `||`, `&&`, what follows them) as functions: the interpreter takes three times as long. `search` is for the rest. */
 const toFunction = (node: JmesPathNode, search: (node: JmesPathNode, data: unknown) => unknown): Evaluate => {
@@ -203,54 +202,28 @@ const keepsItsInput = ({ type }: JmesPathNode): boolean =>
  * follows a pipe, a dot or a projection sees a part only, so its fields are not fields of the data.
  */
 const collectNames = (
-  nodes: readonly JmesPathNode[],
+  node: JmesPathNode,
   atTop: boolean,
   bound: ReadonlySet<string>,
-  names: ExpressionNames,
+  { fields, unbound }: ExpressionNames,
 ): void => {
-  for (const node of nodes) {
-    const children = listChildren(node)
-    switch (node.type) {
-      case 'Field':
-        if (atTop) names.fields.add(node.name)
-        break
-      case 'Variable':
-        if (!bound.has(node.name)) names.unbound.add(node.name)
-        break
-      case 'Subexpression':
-      case 'IndexExpression':
-      case 'Pipe': {
-        const staysAtTop = keepsItsInput(node.left) && (atTop || node.left.type === 'Root')
-        collectNames([node.left], atTop, bound, names)
-        collectNames([node.right], staysAtTop, bound, names)
-        break
-      }
-      case 'Projection':
-      case 'ValueProjection':
-      case 'FilterProjection':
-        collectNames([node.left], atTop, bound, names)
-        collectNames(
-          children.filter((child) => child !== node.left),
-          false,
-          bound,
-          names,
-        )
-        break
-      case 'LetExpression': {
-        const inner = new Set([...bound, ...node.bindings.map(({ variable }) => variable)])
-        collectNames(node.bindings, atTop, bound, names)
-        collectNames([node.expression], atTop, inner, names)
-        break
-      }
-      default:
-        collectNames(children, atTop && node.type !== 'ExpressionReference', bound, names)
-    }
+  if (node.type === 'Field' && atTop) fields.add(node.name)
+  if (node.type === 'Variable' && !bound.has(node.name)) unbound.add(node.name)
+  const isProjection = /Projection$/.test(node.type)
+  const isChain = ['Subexpression', 'IndexExpression', 'Pipe'].includes(node.type)
+  const left = (isProjection || isChain) && 'left' in node ? node.left : null
+  const stays = left === null ? node.type !== 'ExpressionReference' : isChain && keepsItsInput(left)
+  for (const child of listChildren(node)) {
+    const isLet = node.type === 'LetExpression' && child === node.expression
+    const inner = isLet ? new Set([...bound, ...node.bindings.map(({ variable }) => variable)]) : bound
+    const isTop = child === left ? atTop : stays && (atTop || left?.type === 'Root')
+    collectNames(child, isTop, inner, { fields, unbound })
   }
 }
 
 /** Throws when the text is not an expression. */
 export const findExpressionNames = (expression: string): ExpressionNames => {
   const names: ExpressionNames = { fields: new Set(), unbound: new Set() }
-  collectNames([jmespath.compile(expression)], true, new Set(), names)
+  collectNames(jmespath.compile(expression), true, new Set(), names)
   return names
 }
