@@ -18,9 +18,8 @@ export const readLastEventId = (request: Request): number => {
 export const toEventResponse = (events: AsyncIterable<RunEvent>, stop: () => void): Response => {
   const encoder = new TextEncoder()
   const iterator = events[Symbol.asyncIterator]()
-  type Controller = ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>
-  const send = (controller: Controller, event: string, data: unknown, id: string | null): void =>
-    controller.enqueue(encoder.encode(formatSseMessage({ event, id, data: JSON.stringify(data) })))
+  const toBytes = (event: string, data: unknown, id: string | null = null): Uint8Array<ArrayBuffer> =>
+    encoder.encode(formatSseMessage({ event, id, data: JSON.stringify(data) }))
   let timer: ReturnType<typeof setInterval> | undefined
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
     start(controller) {
@@ -34,12 +33,13 @@ export const toEventResponse = (events: AsyncIterable<RunEvent>, stop: () => voi
         const next = await iterator.next()
         if (!next.done) {
           const { event, data } = next.value
-          return send(controller, event, data, 'id' in next.value ? String(next.value.id) : null)
+          const id = 'id' in next.value ? String(next.value.id) : null
+          return controller.enqueue(toBytes(event, data, id))
         }
       } catch (error) {
         // after what may pass, the browser reconnects with the last id that it has
         if (!isTransient(error) && error instanceof ClientError)
-          send(controller, 'error', error.problem ?? { code: error.code, detail: error.message }, null)
+          controller.enqueue(toBytes('error', error.problem ?? { code: error.code, detail: error.message }))
       }
       clearInterval(timer)
       controller.close()

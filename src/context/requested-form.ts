@@ -115,7 +115,9 @@ export const readRequestedForm = (prompt: string): { style: string; structure: O
   if (prompt.length > maxChars) return { style: '', structure: [] }
   const said = prompt.replaceAll(/[^\S\n]+/g, ' ')
   // what is quoted is what it is about
-  const text = said.replaceAll(/["“„«][^"”“»\n]* [^"”“»\n]*["”“»]/g, (quote) => '_'.repeat(quote.length))
+  const text = said.replaceAll(/["“„«][^"”“»\n]*["”“»]/g, (all) =>
+    / /.test(all) ? '_'.repeat(all.length) : all,
+  )
   const isQuestion = question.test(text)
   const found = [...text.matchAll(isQuestion ? formsOfQuestions : forms)]
   const [first, last = first] = [found[0], found.at(-1)]

@@ -81,6 +81,7 @@ test.each<[prompt: string, style: string, pieces?: string[]]>([
   ['Table please: our plans. Formal.', 'Table please: our plans. Formal'],
   ['A bullet list, please: our plans', 'A bullet list, please'],
   ['Bitte als Liste und locker: unsere Tarife', 'als Liste und locker'],
+  ['Name it "Sales" as a table with "Totals".', 'as a table'],
   ['As a table titled "Our new plans", briefly.', 'As a table titled "Our new plans", briefly'],
   ['每项给出名称、单价、总价', '', ['名称', '单价', '总价']],
 ])('%s', (prompt, style, pieces = []) => {

@@ -17,21 +17,16 @@ const reasonsByMeaning = {
 type Meaning = keyof typeof reasonsByMeaning
 const rows = Object.entries(reasonsByMeaning)
 
-const findMeaning = (reason: string): Meaning | 'unknown' => {
+/** What a finish reason means; `unknown` for one that fits nothing. */
+export const readFinishMeaning = (reason: string): Meaning | 'unknown' => {
+  // those of almost all replies, without the patterns
+  if (reason === 'stop' || reason === 'tool_calls' || reason === 'end_turn') return 'stop'
   const plain = reason
     .toLowerCase()
     .replaceAll(/[^a-z\d]/g, '')
     .replace(/^(finish|stop)?reason/, '')
   return (rows.find(([, pattern]) => pattern.test(plain))?.[0] as Meaning | undefined) ?? 'unknown'
 }
-
-/** Those of most replies. */
-const common = new Map(
-  ['stop', 'tool_calls', 'length', 'end_turn', 'tool_use', 'STOP'].map((name) => [name, findMeaning(name)]),
-)
-/** What a finish reason means; `unknown` for one that fits nothing. */
-export const readFinishMeaning = (reason: string): Meaning | 'unknown' =>
-  common.get(reason) ?? findMeaning(reason)
 
 /** The finish reason in a reply, or the `type` in it; null while it goes on. `true` (as in `done: true`) is `stop`. */
 export const readFinishReason = (value: unknown): string | null => {

@@ -72,19 +72,6 @@ const splitLimits = (header: string | null): string[] =>
 const readParameter = (limit: string | undefined, names: string): string | null =>
   new RegExp(String.raw`(?:^|[;,\s])(?:${names})\s*=\s*(\d+)`, 'i').exec(limit ?? '')?.[1] ?? null
 
-/** `[what is left, when it is full again]`; where that is not said, within the window of the policy. */
-const listCombinedLimits = (from: Headers): [left: string | null, reset: string | null][] => {
-  const policies = splitLimits(from.get('ratelimit-policy'))
-  return splitLimits(from.get('ratelimit')).map((limit) => {
-    const [name = ''] = limit.split(';')
-    const policy = policies.length === 1 ? policies[0] : policies.find((one) => one.startsWith(`${name};`))
-    return [
-      readParameter(limit, 'remaining|r'),
-      readParameter(limit, 'reset|t') ?? readParameter(policy, 'w'),
-    ]
-  })
-}
-
 /**
  * The wait that headers ask for, and the one until the limits that are used up are full again; where none is known to be
  * used up, until the first is; a long one that is known not to be used up does not count. Vendors send limits with each reply: they say nothing about another error.
@@ -92,7 +79,17 @@ const listCombinedLimits = (from: Headers): [left: string | null, reset: string 
 export const readHeaderWaits = (from: Headers, now: Date): HeaderWaits => {
   const read = (value: string | null, unitMs: number) => toWaitMs(value, unitMs, now.getTime())
   const named = limits.map((name) => ['remaining', 'reset'].map((part) => from.get(name.replace('*', part))))
-  const resets = [...named, ...listCombinedLimits(from)].flatMap(([remaining, reset]) => {
+  const policies = splitLimits(from.get('ratelimit-policy'))
+  const combined = splitLimits(from.get('ratelimit')).map((limit) => {
+    const [name] = limit.split(';')
+    const policy = policies.length === 1 ? policies[0] : policies.find((one) => one.startsWith(`${name};`))
+    // where it is not said, it is full again within the window of its policy
+    return [
+      readParameter(limit, 'remaining|r'),
+      readParameter(limit, 'reset|t') ?? readParameter(policy, 'w'),
+    ]
+  })
+  const resets = [...named, ...combined].flatMap(([remaining, reset]) => {
     const ms = read(reset ?? null, 1000)
     const left = Number.parseFloat(remaining ?? '')
     return ms && !(left > 0 && ms > 60_000) ? [{ ms: Math.min(maxResetMs, ms), isUsedUp: left === 0 }] : []

@@ -136,35 +136,26 @@ const listChildren = (node: JmesPathNode): JmesPathNode[] =>
 
 const listNodes = (node: JmesPathNode): JmesPathNode[] => [node, ...listChildren(node).flatMap(listNodes)]
 
-const findSyntaxError = (text: string): string | null => {
+const findError = (read: (text: string) => unknown, text: string): string | null => {
   try {
-    jmespath.compile(text)
+    read(text)
     return null
   } catch (error) {
     return toErrorMessage(error)
   }
 }
 
-const canTokenize = (text: string): boolean => {
-  try {
-    jmespath.tokenize(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** The parser does not report a position: it is the first token after which the text is wrong, not just too short. */
 const findErrorPosition = (text: string): number => {
-  if (!canTokenize(text)) {
+  if (findError(jmespath.tokenize, text) !== null) {
     for (let length = text.length - 1; length > 0; length -= 1) {
-      if (canTokenize(text.slice(0, length))) return length
+      if (findError(jmespath.tokenize, text.slice(0, length)) === null) return length
     }
     return 0
   }
   const starts = jmespath.tokenize(text).map(({ start }) => start)
   const at = starts.findIndex((_, index) => {
-    const failure = findSyntaxError(text.slice(0, starts[index + 1] ?? text.length))
+    const failure = findError(jmespath.compile, text.slice(0, starts[index + 1] ?? text.length))
     return failure !== null && !failure.includes('EOF')
   })
   return starts[at] ?? text.length
@@ -172,7 +163,7 @@ const findErrorPosition = (text: string): number => {
 
 /** Throws JmesPathError when the text is not an expression or calls a function that does not exist. */
 export const compileExpression = (text: string, functions: ExtraFunctions = {}): CompiledExpression => {
-  const failure = findSyntaxError(text)
+  const failure = findError(jmespath.compile, text)
   if (failure !== null) throw new JmesPathError(failure, findErrorPosition(text))
   const root = jmespath.compile(text)
   const nodes = listNodes(root)
