@@ -18,10 +18,6 @@ export type KnownError = { meaning: ErrorMeaning; words?: string }
 /** `statuses`: others say enough; 200: an error inside a reply. `names`: codes and types. `words`: messages; they may quote the request, see `KnownError`. */
 type Row = [meaning: ErrorMeaning, statuses: RegExp, names: RegExp, words: RegExp]
 
-const any = /^/
-/** A refusal of the request or of the key, not of its rate. */
-const isRefusal = /^(?!401|429)/
-
 /**
  * How vendors name and word their errors; the first row that fits counts, by its names before its words. Sources: the
  * vendors' pages of error codes and reports of their users. Numbers: Zhipu 1113, 1211, 1261, 1301, 1302 to 1305; MiniMax
@@ -30,7 +26,7 @@ const isRefusal = /^(?!401|429)/
 const table: readonly Row[] = [
   [
     'filtered',
-    isRefusal,
+    /^(?!401|429)/,
     /content_?(filter|policy|management)|ResponsibleAI|moderation|censor|sensitive_?content|data_?inspection_?failed|invalid_prompt|\b(1301|1026|1027)\b/i,
     /flagged (as|by|for)|(?:input|prompt|content|request) was flagged|content exists risk|rejected as a result of our safety|(violat(es?|ed|ing|ion of)|against) (our |its )?(usage|content) (policy|policies|guidelines)|blocked by .{0,30}(safety|content|guardrail)|outputted is blocked|considered high risk|may contain sensitive|敏感内容|inappropriate content/i,
   ],
@@ -48,7 +44,7 @@ const table: readonly Row[] = [
   ],
   [
     'no_balance',
-    any,
+    /^/,
     /insufficient_?(?:user_?|account_?)?(quota|balance|funds|credits?)|budget_?exceeded|pack_?exhausted|free_?tier_?only|billing|exceeded_current_quota|payment_required|credit_?balance|arrear|out_of_(credits?|quota)|\b(1113|1008|30001)\b/i,
     /insufficient (account )?(balance|credits?|funds|quota)|(balance|credits?|quota) (is |are |has been |have been )?(not enough|insufficient|exhausted|used up|too low|negative|depleted)|(out of|not enough|not have (?:enough|sufficient)|no|run out of|requires? more) (remaining )?(credits?|balance|funds)\b|trial (?:period )?(?:has )?(?:ended|expired)|reached (?:your|the) .{0,20}(?:usage|spending|billing) limit|exceeded your current quota|plan (and|&) billing|(please |to )recharge|(add|purchase|buy) (more )?(credits?|funds)|top.?up|used all (your |its )?(available )?credits|spending limit|payment (is )?required|in arrears|overdue|unpaid (bill|invoice)|budget has been exceeded|free tier\b.{0,40}\bexhausted|(?:exhausted|used up) (?:its|your) (?:daily )?free|key limit exceeded|套餐.{0,4}到期|欠费|额度失败|(余额|余量|额度|资源包|餘額|額度|残高|クレジット).{0,4}(不足|耗尽|用尽|用完|耗盡|用盡)|(?<!параметр )(?:guthaben|kontingent|saldo|solde|cr[ée]dits?|cr[ée]ditos?|credito|средств|баланс|크레딧|잔액)[^:：.]{0,40}(?:aufgebraucht|ersch[öo]pft|reicht nicht|insuffisant|[ée]puis[ée]|insuficiente|insufficiente|agotad|esgotad|esaurit|недостаточ|исчерпан|부족)|недостаточно средств/i,
   ],
