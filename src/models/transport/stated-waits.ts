@@ -7,7 +7,7 @@ const maxResetMs = 600_000
 
 /**
  * A group of languages a line: its seconds; minutes; hours; days; the words before a wait; those behind one. `~`: any letters follow.
- * A word of letters that have capitals is whole; others may go on.
+ * A word of letters that have capitals is whole; others may go on. All in small letters: a pattern that looks past case takes long to compile.
  */
 const languages = String.raw`
 s|sec~; m|min~; h|hrs?|hours?; d|days?; try(?:ing)? again|retry(?:ing)?(?!\W?(?:attempt|count|limit|times))|wait(?:ing)?|resets?|available (?:again |back )?(?:in|at|after)|back|allowed (?:again )?(?:in|at|after)|cool.?down
@@ -20,26 +20,26 @@ giây|detik; phút|menit|minit; giờ|jam; ngày|hari; thử lại|đợi|chờ|
 초; 분; 시간; 일; 재시도|대기; (?!당)[가-힣\s]{0,8}(?:다시|재시도|기다|대기)
 ثا?ن~|ثوا~; دق~; ساع~; يوم|أيام|روز; أخرى|انتظ~|المحاولة|إعادة|تلاش; دیگر|بعد|صبر
 सेक~|วินาที; मिनट|นาที; घंट~|ชั่วโมง; दिन|วัน; पुनः|प्रतीक्षा|ลองใหม่|รอ(?!บ)|อีกครั้ง; [^।;\d]{0,12}(?:बाद|प्रतीक्षा|रुक)`
-  .replaceAll('~', String.raw`\p{L}{0,12}`)
+  .replaceAll('~', String.raw`[^\s\d.,:;!?]{0,12}`)
   .split('\n')
   .map((line) => line.split(/;\s/))
 const join = (column: number): string => languages.flatMap((line) => line[column] || []).join('|')
-const units = [join(0), join(1), join(2), join(3), String.raw`ms|mill?i\p{L}{0,12}|毫秒`]
+const units = [join(0), join(1), join(2), join(3), String.raw`ms|mill?i[a-zé]{0,12}|毫秒`]
 const unitMs = [1000, 60_000, 3_600_000, 86_400_000, 1]
 const amount = String.raw`(\d{1,15}(?:[.,]\d{1,9})?)\s{0,3}(?:${units.map((names) => `(${names})`).join('|')})(?!\p{LC})`
 const duration = String.raw`(?:${amount.replaceAll(/\((?!\?)/g, '(?:')}[\s,]{0,3}(?:(?:and|und|et?|y|и|và|dan)\s)?){1,5}`
-const time = String.raw`\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z| ?UTC| ?GMT|[+-]\d\d:?\d\d)`
-const isDuration = new RegExp(String.raw`^\s*${duration}$`, 'iu')
+const time = String.raw`\d{4}-\d\d-\d\d[t ][\d:.]{5,20}(?:z| ?utc| ?gmt|[+-]\d\d:?\d\d)`
+const isDuration = new RegExp(String.raw`^\s*${duration}$`, 'u')
 /** ISO, or that of HTTP: `Date.parse` reads a year in any text with a number. */
 const isDate = /^\s*(?:\d{4}-\d\d-\d\d[T ]|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? .{1,16})\d\d:\d\d/i
 const phrases = [
-  new RegExp(String.raw`(?<!\p{LC})(?:${join(4)})(?!\p{LC})[^.;。；।\d]{0,40}(${duration}|${time})`, 'iu'),
-  new RegExp(String.raw`(${duration})\s{0,3}(?:${join(5)})`, 'iu'),
+  new RegExp(String.raw`(?<!\p{LC})(?:${join(4)})(?!\p{LC})[^.;。；।\d]{0,40}(${duration}|${time})`, 'u'),
+  new RegExp(String.raw`(${duration})\s{0,3}(?:${join(5)})`, 'u'),
 ]
 
 /** "1h2m3.5s", "20 seconds", "350ms", "1,5 Minuten". */
 const parseDurationMs = (text: string): number =>
-  [...text.matchAll(new RegExp(amount, 'giu'))].reduce((sum, [, number = '', ...names]) => {
+  [...text.matchAll(new RegExp(amount, 'gu'))].reduce((sum, [, number = '', ...names]) => {
     const plain = number.replace(/,(?=\d{3}$)/, '').replace(',', '.')
     return sum + Number(plain) * (unitMs[names.findIndex(Boolean)] ?? 0)
   }, 0)
@@ -48,10 +48,10 @@ const parseDurationMs = (text: string): number =>
 const toWaitMs = (value: unknown, unitMs: number, nowMs: number): number | undefined => {
   if (isJsonObject(value)) return toWaitMs(value.seconds, 1000, nowMs)
   if (typeof value !== 'number' && (typeof value !== 'string' || value.trim() === '')) return undefined
-  const text = String(value)
+  const text = String(value).toLowerCase()
   if (isDuration.test(text)) return Math.min(maxWaitMs, Math.ceil(parseDurationMs(text)))
   const number = Number(value)
-  const dateMs = isDate.test(text) ? Date.parse(text) : Number.NaN
+  const dateMs = isDate.test(text) ? Date.parse(text.toUpperCase()) : Number.NaN
   const atMs = Number.isNaN(number) ? dateMs : number < 1e12 ? number * 1000 : number
   const ms = number < 1e9 ? number * unitMs : Math.max(0, atMs - nowMs)
   return ms >= 0 ? Math.min(maxWaitMs, ms) : undefined
@@ -120,7 +120,10 @@ const findWaitField = (value: unknown, nowMs: number, depth = 0): number | undef
 
 /** The wait that a body asks for, in a field or in words. */
 export const readBodyWaitMs = (json: unknown, words: string, nowMs = Date.now()): number | undefined => {
-  const plain = words.normalize('NFKC').replaceAll(/[٠-٩۰-۹]/g, (digit) => `${digit.charCodeAt(0) % 16}`)
+  const plain = words
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll(/[٠-٩۰-۹]/g, (digit) => `${digit.charCodeAt(0) % 16}`)
   const found = phrases.map((phrase) => phrase.exec(plain)?.[1]).find((text) => text !== undefined)
   return findWaitField(json, nowMs) ?? toWaitMs(found, 1000, nowMs)
 }

@@ -716,7 +716,7 @@ describe('the error that a business sees', () => {
       body.model === 'm1' ? { failure: { status: 400, body: named(words, 'api_error') } } : { text: '36' },
     )
     const reply = await callWith(route, { role: 'planner' }).catch(() => null)
-    expect(reply?.text ?? null).toBe(answer)
+    expect(reply?.result.text ?? null).toBe(answer)
     expect(route.health.stateOf('model', 'm1')).toBeNull()
   })
 
