@@ -24,7 +24,7 @@ giây|detik; phút|menit|minit; giờ|jam; ngày|hari; thử lại|đợi|chờ|
   .split('\n')
   .map((line) => line.split(/;\s/))
 const join = (column: number): string => languages.flatMap((line) => line[column] || []).join('|')
-const units = [join(0), join(1), join(2), join(3), String.raw`ms|mill?i[a-zé]{0,12}|毫秒`]
+const units = [join(0), join(1), join(2), join(3), 'ms|mill?i[a-zé]{0,12}|毫秒']
 const unitMs = [1000, 60_000, 3_600_000, 86_400_000, 1]
 const amount = String.raw`(\d{1,15}(?:[.,]\d{1,9})?)\s{0,3}(?:${units.map((names) => `(${names})`).join('|')})(?!\p{LC})`
 const duration = String.raw`(?:${amount.replaceAll(/\((?!\?)/g, '(?:')}[\s,]{0,3}(?:(?:and|und|et?|y|и|và|dan)\s)?){1,5}`
