@@ -36,12 +36,13 @@ export const keepStatements = (pglite: PGlite): void => {
     const place = { 'P\0': 5, DS: 6, 'B\0': 6 }[kind]
     if (place === undefined) return send(message, options)
     const text = kind === 'P\0' ? Buffer.from(message.subarray(6)).toString('latin1') : null
-    if (text !== null) name = names.get(text) ?? `mason_${names.size}`
+    // beyond these, as of texts with values in them, each is parsed again
+    if (text !== null) name = names.get(text) ?? (names.size < 1000 ? `mason_${names.size}` : '')
     if (text !== null && names.has(text)) return []
     const named = Buffer.concat([message.subarray(0, place), Buffer.from(name), message.subarray(place)])
     named.writeInt32BE(named.length - 1, 1)
     const replies = await send(named, options)
-    if (text !== null) names.set(text, name)
+    if (text !== null && name !== '') names.set(text, name)
     return replies
   }
 }
