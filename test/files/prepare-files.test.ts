@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { type PrepareServices, prepareFiles } from '../../src/files/prepare-files.ts'
 import type { PreparedContents } from '../../src/files/prepared-cache.ts'
 import { toTableName } from '../../src/state/files/table-names.ts'
@@ -75,7 +75,10 @@ test('files and archive entries with the names of what every object has are prep
   )
 })
 
+afterEach(() => void vi.useRealTimers())
+
 test('files that time did not suffice for have a note and can be retried; the others are prepared', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const asked: string[] = []
   const preparing: PrepareServices = {
     cache: { find: async () => text, save: unasked },
@@ -85,6 +88,7 @@ test('files that time did not suffice for have a note and can be retried; the ot
     openFile({ name, local_path }, until) {
       asked.push(name)
       if (!local_path.startsWith('url:')) return Promise.resolve(somewhere)
+      void vi.advanceTimersByTimeAsync(name === 'new' ? 5 : 1)
       return new Promise((_resolve, reject) => {
         until.addEventListener('abort', () => reject(until.reason))
       })
