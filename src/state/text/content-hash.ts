@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 
-const sortKeys = (value: unknown): unknown => {
+/** A JSON value whose keys are in one order. */
+export const sortKeys = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(sortKeys)
   if (value === null || typeof value !== 'object') return value
   return Object.fromEntries(

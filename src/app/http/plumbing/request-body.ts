@@ -1,14 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
-import { parse as parseSecurely } from 'secure-json-parse'
 import { settlesWithin } from '../../../infra/lib/timeouts.ts'
 import { HttpError } from '../../../routes/problems.ts'
 import type { App, RouteDoc } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
 import { createFieldsError, type FieldError, toPointer } from '../../../state/resource-schema.ts'
 import { maxRequestBytes } from '../../../state/run-request.ts'
-import { hasLongNumbers, parseExactJson } from '../../../state/text/exact-json.ts'
+import { hasLongNumbers, quoteLongNumbers } from '../../../state/text/exact-json.ts'
 import { maxJsonValues, measureJson } from '../../../state/text/json-size.ts'
 import { type BodyMemory, type BodyReservation, createBodyBudget } from './body-budget.ts'
 import type { Step } from './large-bodies.ts'
@@ -155,14 +154,18 @@ export const parseJsonBody = async (
   if (bytes.length === 0 && bodyOptional) return {}
   if (bytes.length === 0) throw malformed('the body is empty')
   checkContentType(request.headers)
-  const text = await step(() => {
-    const decoded = decode(bytes)
-    const excess = findExcess(decoded, maxValues)
-    if (excess)
-      throw createFieldsError({ pointer: '', detail: `${excess}, a fixed limit; send large data as a file` })
-    return decoded
-  })
-  return step(() => parse(text, passesNumbers))
+  const text = await decode(bytes, step)
+  const excess = await step(() => findExcess(text, maxValues))
+  if (excess)
+    throw createFieldsError({ pointer: '', detail: `${excess}, a fixed limit; send large data as a file` })
+  const value = await step(() => parse(text))
+  if (passesNumbers === true || !(await step(() => hasLongNumbers(text)))) return value
+  const quoted = await step(() => quoteLongNumbers(text))
+  const exact = await step(() => JSON.parse(quoted))
+  const passed = passesNumbers && Object.hasOwn(value ?? {}, passesNumbers)
+  return passed
+    ? Object.assign(exact, { [passesNumbers]: (value as Record<string, unknown>)[passesNumbers] })
+    : exact
 }
 
 const malformed = (message: string): MasonError =>
@@ -181,35 +184,39 @@ const checkContentType = (headers: IncomingMessage['headers']): void => {
     throw new HttpError('unsupported_media_type', 'the body is compressed', { remedy })
 }
 
-const decode = (bytes: Buffer): string => {
+/** So many bytes are decoded in one step. */
+const decodedBytes = 2 * 1024 * 1024
+
+const decode = async (bytes: Buffer, step: Step): Promise<string> => {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const parts: string[] = []
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    for (let at = 0; at < bytes.length; at += decodedBytes) {
+      const stream = at + decodedBytes < bytes.length
+      parts.push(await step(() => decoder.decode(bytes.subarray(at, at + decodedBytes), { stream })))
+    }
   } catch {
     throw malformed('the body is not UTF-8')
   }
+  return step(() => parts.join(''))
 }
 
 /** A key `__proto__` is refused, since zod would drop it silently. `constructor` is an unknown field like any other. */
-const parse = (text: string, passesNumbers: NonNullable<RouteDoc['passesNumbers']>): unknown => {
+const parse = (text: string): unknown => {
+  let value: unknown
   try {
-    const value = parseSecurely(text, undefined, { protoAction: 'error', constructorAction: 'ignore' })
-    if (passesNumbers === true || !hasLongNumbers(text)) return value
-    const exact = parseExactJson(text)
-    if (passesNumbers && Object.hasOwn(value ?? {}, passesNumbers))
-      Object.assign(exact as object, { [passesNumbers]: value[passesNumbers] })
-    return exact
+    value = JSON.parse(text)
   } catch (error) {
-    const { message } = error as Error
-    // the whole message: that of a syntax error may quote the body
-    if (message === 'Object contains forbidden prototype property')
-      throw createFieldsError(...findPrototypeKeys(JSON.parse(text)))
     // where parsing stopped, without quoting the body
-    const [position] = / position \d+/.exec(message) ?? []
+    const [position] = / position \d+/.exec((error as Error).message) ?? []
     throw malformed(`the body is not JSON${position ? ` from${position} on` : ''}`)
   }
+  const errors = text.includes('__proto__') || text.includes('\\u') ? findPrototypeKeys(value) : []
+  if (errors.length > 0) throw createFieldsError(...errors)
+  return value
 }
 
-/** Up to 100 fields named `__proto__`: secure-json-parse finds that there is one, but not where. */
+/** Up to 100 fields named `__proto__`, in any way that JSON can write it. */
 const findPrototypeKeys = (value: unknown, pointer = '', errors: FieldError[] = []): FieldError[] => {
   if (value === null || typeof value !== 'object' || errors.length >= 100) return errors
   for (const [key, item] of Object.entries(value)) {

@@ -183,7 +183,14 @@ export const interpretReply = (
     const error = `the arguments of all calls have more than ${maxJsonValues} values; send fewer calls, or smaller ones`
     return { ...found, errors: reply.tool_calls.map((call) => ({ call, error })) }
   }
-  for (const call of reply.tool_calls) readCall(found, call, offer, readBody)
+  // the list of tools is said once
+  let isListed = false
+  const describeUnknownTool = (name: string): string => {
+    const list = isListed ? '' : `; the tools are: ${tools.map((tool) => tool.name).join(', ') || 'none'}`
+    isListed = true
+    return `there is no tool "${name}"${list}`
+  }
+  for (const call of reply.tool_calls) readCall(found, call, offer, readBody, describeUnknownTool)
   if (found.output && (found.calls.length > 0 || found.errors.length > 0)) {
     found.notes.push(
       `${found.output.call.name} was called beside other tools and was dropped: finish once they have answered`,
@@ -232,6 +239,7 @@ const readCall = (
   call: ToolCallRequest,
   { tools, outputs, scenarios }: Offer,
   readBody: ReadBody,
+  describeUnknownTool: (name: string) => string,
 ): void => {
   const { text } = found
   const args = parseArguments(call.arguments)
@@ -260,7 +268,7 @@ const readCall = (
       refuse(
         `update_todos was called more than ${maxPlanCalls} times in one reply; put all changes into one call`,
       )
-    else if (unknown !== undefined) refuse(`suggested_tools: ${describeUnknownTool(unknown, tools)}`)
+    else if (unknown !== undefined) refuse(`suggested_tools: ${describeUnknownTool(unknown)}`)
     else if (wanted) {
       const proposal = readProposal(planned)
       if (!planned.todos && Object.keys(proposal).length === 0)
@@ -283,11 +291,8 @@ const readCall = (
       Object.assign(found.proposal, readProposal(wanted))
     }
   } else if (output) found.output = { tool: output.name, draft: findDraft(args) ?? text, todos: [], call }
-  else refuse(describeUnknownTool(call.name, tools))
+  else refuse(describeUnknownTool(call.name))
 }
-
-const describeUnknownTool = (name: string, tools: readonly AnyTool[]): string =>
-  `there is no tool "${name}"; the tools are: ${tools.map((tool) => tool.name).join(', ') || 'none'}`
 
 /** The next index of the plan; a repeated id gets it as a suffix. */
 const numberCall = (calls: readonly PlannedCall[], call: Omit<PlannedCall, 'index'>): PlannedCall => {
