@@ -107,10 +107,19 @@ export const claimedFormat = (name: string, type: string): FileFormat | null => 
   return byName ?? formatsByMediaType.find(([pattern]) => pattern.test(type))?.[1] ?? null
 }
 
+/** Whether all lines but the last, which the probe may cut, have the same cells between tabs, and the first a name for each. */
+const isTabbed = (text: string): boolean => {
+  const lines = text.split(/\r\n|\r|\n/).slice(0, 100)
+  const [names = [], ...rows] = lines.filter((line) => line !== '').map((line) => line.split('\t'))
+  const areNames = names.length > 1 && names.every((name) => name.trim() !== '')
+  return areNames && rows.length > 1 && rows.slice(0, -1).every(({ length }) => length === names.length)
+}
+
 const detectTextFormat = (text: string, claimed: FileFormat | null): FileFormat => {
   if (/^\s*(<!doctype html|<html[\s>])/i.test(text)) return 'html'
   if (text.startsWith('{\\rtf')) return 'rtf'
   if (claimed === 'csv' && /^\s*(\[\s*)?\{\s*"[^"\n]*"\s*:/.test(text)) return 'json'
+  if (claimed === 'text' && isTabbed(text)) return 'csv'
   const texts: readonly (FileFormat | null)[] = ['html', 'markdown', 'text', 'csv', 'json', 'ndjson']
   return claimed !== null && texts.includes(claimed) ? claimed : 'text'
 }

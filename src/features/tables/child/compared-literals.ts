@@ -26,6 +26,10 @@ const comparison =
   /(?<![|*/%+-](?:c\.)?)c(?:(?:=+|in?|(?<=k(?:c\.)?c)w)l(?!\|)|n?i\([ld,+-]*\)|n?b[ld]a[ld])|l=+(?:c\.)?c(?![.(|*/%+-])/g
 /** The column of min or max, and the first ten of ORDER BY. */
 const sorted = /(?<=m\((?:c\.)?)c(?=\))|(?<=ob(?:(?:c\.)?cc?,){0,9}(?:c\.)?)c(?![.(|])/g
+/** The first ten of ORDER BY that are numbers or names: of the list of SELECT, where it has them. */
+const listed = /(?<=ob(?:(?:c\.)?[cd]c?,){0,9})[cd](?![.(|])/g
+/** LIKE beside a literal. */
+const pattern = /cn?ll(?!\|)/g
 /** A function beside a number. */
 const functionComparison = /c\([^()]*(?:\([^()]*\)[^()]*)*\)=+d/g
 const textFunctions = new Set('strftime date time substr substring lower upper trim replace'.split(' '))
@@ -34,6 +38,25 @@ export const plainNumber = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?\s*$/i
 
 const refuse = (message: string): never => {
   throw new RefusedStatementError(message)
+}
+
+const isUnread = (cell: string): boolean => unreadForm.test(cell) || findFamily(cell) !== null
+
+/** The items of the first SELECT that are columns: where the column is, and where its alias, or the column without one. */
+const listItems = (codes: string): { column: number; end: number }[] => {
+  const items: { column: number; end: number }[] = []
+  let depth = 0
+  for (let at = codes.indexOf('s') + 1, begin = at; at < codes.length; at++) {
+    if (codes[at] === '(') depth += 1
+    if (codes[at] === ')') depth -= 1
+    if (depth > 0 || !/[,f]/.test(codes[at] ?? '')) continue
+    const [, path, alias] = /^(d?(?:c\.)?c)(a?c)?$/.exec(codes.slice(begin, at)) ?? []
+    const column = path === undefined ? -1 : begin + path.length - 1
+    items.push({ column, end: alias === undefined ? column : at - 1 })
+    if (codes[at] === 'f') break
+    begin = at + 1
+  }
+  return items
 }
 
 const isIsoDate = (cell: unknown): boolean => /^\d{4}-\d/.test(String(cell))
@@ -65,7 +88,7 @@ export const checkLiterals = (
     const cells = column.select(name).map(String)
     const odd = cells.filter((cell) => !isIsoDate(cell))
     const codeLengths = new Set(odd.map((cell) => (/^\d+$/.test(cell) ? cell.length : null)))
-    const unread = odd.filter((cell) => unreadForm.test(cell) || findFamily(cell) !== null)
+    const unread = odd.filter(isUnread)
     const areCodes = codeLengths.size === 1 && !codeLengths.has(null)
     if (literal ? odd.length === cells.length : unread.length * 2 > cells.length && !areCodes)
       refuse(
@@ -73,6 +96,26 @@ export const checkLiterals = (
       )
   }
   for (const { index } of codes.matchAll(sorted)) checkTexts(findColumn(index))
+  const items = listItems(codes)
+  for (const { index } of codes.matchAll(listed)) {
+    const { text = '', name } = tokens[index] ?? {}
+    const item = items.find(({ end }, at) =>
+      name === null ? at === Number(text) - 1 : name === tokens[end]?.name,
+    )
+    if (item && (name === null || item.end > item.column)) checkTexts(findColumn(item.column))
+  }
+  for (const { index, 0: match } of codes.matchAll(pattern)) {
+    const column = findColumn(index)
+    const literal = tokens[index + match.length - 1]?.literal ?? ''
+    const quoted = `'${literal.replaceAll("'", "''")}'`
+    const find = (): boolean => column?.select(`max(${column.name} LIKE ${quoted})`)[0] === 1
+    if (column?.type === 'date' && !/^(?:[\d_]{4}|%-)/.test(literal) && !find())
+      refuse(`${column.name} holds dates as '2024-12-31', and ${quoted} is like none of them`)
+    if (column?.type !== 'text' || !/^\d{4}-/.test(literal) || find()) continue
+    const cells = column.select(column.name).map(String)
+    if (cells.filter(isUnread).length * 2 > cells.length)
+      refuse(`${column.name} holds texts as '${cells[0]}', and ${quoted} is like none of them`)
+  }
   for (const { index, 0: match } of codes.matchAll(comparison)) {
     const column = findColumn(match.startsWith('l') ? index + match.length - 1 : index)
     if (!column) continue

@@ -48,7 +48,10 @@ export const openJson = async (path: string, bytes: number): Promise<RowSource[]
       `its JSON does not parse (${(error as Error).message.slice(0, 120)}); correct it and upload it again`,
     )
   }
-  const parts: [string | null, unknown][] = isJsonObject(value) ? Object.entries(value) : [[null, value]]
+  const columns = isJsonObject(value) ? Object.entries(value) : []
+  const isOfColumns = columns.length > 0 && columns.every(([, column]) => isColumn(column))
+  const whole = isOfColumns ? readColumns(columns as [string, JsonRecord][]) : value
+  const parts: [string | null, unknown][] = isJsonObject(whole) ? columns : [[null, whole]]
   const lists = parts.filter((part): part is [string | null, unknown[]] => Array.isArray(part[1]))
   const names = lists.filter(([part]) => /^(?:col|head|field|name)/i.test(part ?? ''))
   const sources = lists.map(([part, list]) => {
@@ -68,10 +71,21 @@ export const openJson = async (path: string, bytes: number): Promise<RowSource[]
   return (await Promise.all(sources)).filter((source) => source !== null)
 }
 
+/** A column as pandas writes it: its cells by the numbers of their rows. */
+const isColumn = (value: unknown): value is JsonRecord => {
+  const cells = isJsonObject(value) ? Object.entries(value) : []
+  return cells.length > 0 && cells.every(([row, cell]) => /^\d+$/.test(row) && !isJsonObject(cell))
+}
+
+const readColumns = (columns: [name: string, column: JsonRecord][]): JsonRecord[] =>
+  [...new Set(columns.flatMap(([, column]) => Object.keys(column)))].map((row) =>
+    Object.fromEntries(columns.map(([name, column]) => [name, column[row]])),
+  )
+
 const createRecordSource = (
   part: string | null,
   names: readonly string[],
-  readAll: () => Iterable<JsonRecord | null> | AsyncIterable<JsonRecord | null>,
+  readAll: () => Iterable<JsonRecord> | AsyncIterable<JsonRecord | unknown[] | null>,
   notes: string[],
 ): RowSource => ({
   part,
@@ -81,7 +95,7 @@ const createRecordSource = (
     const read = names.slice(0, fileBounds.columns)
     let batch: Cell[][] = []
     for await (const record of readAll()) {
-      if (record === null) continue
+      if (!isJsonObject(record)) continue
       const fields = flattenFields(record)
       batch.push(read.map((name) => fields.get(name) ?? ''))
       if (batch.length < batchRows) continue
@@ -93,37 +107,46 @@ const createRecordSource = (
   notes: () => notes,
 })
 
-/** The table of a file with one object a line. Reads it twice: for the names of all fields, then for the rows. */
+/** The table of a file with one object or list a line. Reads it twice: for the names of all fields, then for the rows. */
 export const openJsonLines = async (
   path: string,
 ): Promise<{ sources: RowSource[]; good: number; bad: number }> => {
   const encoding = await detectEncoding(path)
   const keys = new Set<string>()
-  let good = 0
-  let bad = 0
+  let [objects, lists, others] = [0, 0, 0]
   for await (const record of readRecords(path, encoding)) {
-    if (record === null) bad += 1
+    if (record === null) others += 1
+    else if (Array.isArray(record)) lists += 1
     else {
-      good += 1
+      objects += 1
       for (const key of flattenFields(record).keys()) if (keys.size < 2 * fileBounds.columns) keys.add(key)
     }
   }
-  const notes = bad > 0 ? [`${bad} of its lines are no JSON objects and are skipped`] : []
-  const source = createRecordSource(null, [...keys], () => readRecords(path, encoding), notes)
-  return { sources: good > 0 ? [source] : [], good, bad }
+  const good = Math.max(objects, lists)
+  const bad = objects + lists + others - good
+  const kind = objects < lists ? 'lists' : 'objects'
+  const notes = bad > 0 ? [`${bad} of its lines are no JSON ${kind} and are skipped`] : []
+  const readRows = async function* () {
+    for await (const row of readRecords(path, encoding)) if (Array.isArray(row)) yield [row.map(toCell)]
+  }
+  const source =
+    kind === 'lists'
+      ? await openRowSource(null, readRows, () => notes)
+      : createRecordSource(null, [...keys], () => readRecords(path, encoding), notes)
+  return { sources: good > 0 && source ? [source] : [], good, bad }
 }
 
-async function* readRecords(path: string, encoding: string): AsyncGenerator<JsonRecord | null> {
+async function* readRecords(path: string, encoding: string): AsyncGenerator<JsonRecord | unknown[] | null> {
   for await (const line of readLines(path, encoding)) {
     const text = line.trim().replace(/,$/, '')
     if (text !== '') yield parseRecord(text)
   }
 }
 
-const parseRecord = (text: string): JsonRecord | null => {
+const parseRecord = (text: string): JsonRecord | unknown[] | null => {
   try {
     const value = parseExactJson(text)
-    return isJsonObject(value) ? value : null
+    return isJsonObject(value) || Array.isArray(value) ? value : null
   } catch {
     return null
   }

@@ -14,6 +14,7 @@ import {
   distillInstructions,
   distillReplySchema,
   distilParts,
+  findCorrection,
   mayTeach,
   type TurnLesson,
   toLesson,
@@ -99,8 +100,12 @@ const learnLesson = async (
 ): Promise<LearnedLesson> => {
   const answer = run.result?.answer ?? null
   const turn = { prompt: run.request.prompt, answer, turn: run.turn, summary: run.summary }
-  if (!asksModel(parts, run))
-    return { lesson: deriveLessonByRules({ ...turn, memories: [] }), promptedIds: [] }
+  if (!asksModel(parts, run)) {
+    const [, text] = findCorrection(turn.prompt)
+    const search = { text: text ?? '', limit: maxKnownMemories }
+    const memories = text ? await searchMemories(parts, owner, caller, search, signal) : []
+    return { lesson: deriveLessonByRules({ ...turn, memories }), promptedIds: memories.map(({ id }) => id) }
+  }
   const models = parts.modelsFor(caller)
   const search = { text: turn.prompt, limit: maxKnownMemories }
   const related = await searchMemories(parts, owner, caller, search, signal)
