@@ -1,4 +1,4 @@
-import { randomUUID, subtle } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { holdSessionBlobs, storeBlobStatement } from '../../files/blobs/blobs.ts'
 import { holdUploadedFile, invalidFile, type NamedFiles } from '../../files/uploads.ts'
 import { type Database, queryOne, sendFirst } from '../../infra/database/database.ts'
@@ -18,7 +18,7 @@ import {
 import { toPublicStatusSql } from '../../state/run-status.ts'
 import type { RunStatus } from '../../state/run-view.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
-import { contentHash, sortKeys } from '../../state/text/content-hash.ts'
+import { contentHash, hashBytes, hashMarkedJson, sortKeys } from '../../state/text/content-hash.ts'
 import { admitStatement } from './admission-statement.ts'
 import { toMetadataEntries } from './metadata-entries.ts'
 import { createSessionFullError } from './queue-caps.ts'
@@ -314,10 +314,6 @@ export const findByKey = async (
   return earlier ? { run: earlier.response, replayed: true } : null
 }
 
-/** In a thread of its own. */
-const hashBytes = async (bytes: Buffer<ArrayBuffer>): Promise<string> =>
-  Buffer.from(await subtle.digest('SHA-256', bytes)).toString('hex')
-
 /** A longer text is not written as JSON, which base64 needs not. */
 const maxHashedHere = 1024 * 1024
 
@@ -327,8 +323,7 @@ const hashRequest = async (request: RunRequest): Promise<string> => {
   if (texts.reduce((sum, { length }) => sum + length, 0) <= maxHashedHere) return contentHash(request)
   const mark = randomUUID()
   const files = request.files?.map((file) => (file.content_base64 ? { ...file, content_base64: mark } : file))
-  const parts = JSON.stringify(sortKeys({ ...request, files })).split(mark)
-  return hashBytes(Buffer.from(parts.map((part, at) => part + (texts[at] ?? '')).join('')))
+  return hashMarkedJson(JSON.stringify(sortKeys({ ...request, files })), mark, texts)
 }
 
 /** Uploaded bytes become blobs under their hash; the stored request refers to them by path. */

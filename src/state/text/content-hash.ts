@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash, subtle } from 'node:crypto'
 
 /** A JSON value whose keys are in one order. */
 export const sortKeys = (value: unknown): unknown => {
@@ -13,3 +13,18 @@ export const sortKeys = (value: unknown): unknown => {
 
 /** The SHA-256 hash, in hexadecimal, of a JSON value; it does not depend on the order of its keys. */
 export const contentHash = (value: unknown): string => hash('sha256', JSON.stringify(sortKeys(value)))
+
+/** The SHA-256 hash of many bytes, in hexadecimal, computed in another thread. */
+export const hashBytes = async (bytes: Buffer<ArrayBuffer>): Promise<string> =>
+  Buffer.from(await subtle.digest('SHA-256', bytes)).toString('hex')
+
+/** The same of JSON in which a mark is in place of each of these long texts, that need no escape and so are not written by `JSON.stringify`. */
+export const hashMarkedJson = (json: string, mark: string, texts: readonly string[]): Promise<string> =>
+  hashBytes(
+    Buffer.from(
+      json
+        .split(mark)
+        .flatMap((part, at) => [part, texts[at] ?? ''])
+        .join(''),
+    ),
+  )

@@ -8,7 +8,7 @@ import { MasonError } from '../../../state/errors.ts'
 import { createFieldsError, type FieldError, toPointer } from '../../../state/resource-schema.ts'
 import { maxRequestBytes } from '../../../state/run-request.ts'
 import { hasLongNumbers, quoteLongNumbers } from '../../../state/text/exact-json.ts'
-import { maxJsonValues, measureJson } from '../../../state/text/json-size.ts'
+import { type JsonSize, maxJsonValues, measureJson } from '../../../state/text/json-size.ts'
 import { type BodyMemory, type BodyReservation, createBodyBudget } from './body-budget.ts'
 import type { Step } from './large-bodies.ts'
 
@@ -155,17 +155,18 @@ export const parseJsonBody = async (
   if (bytes.length === 0) throw malformed('the body is empty')
   checkContentType(request.headers)
   const text = await decode(bytes, step)
-  const excess = await step(() => findExcess(text, maxValues))
+  const size = await step(() => measureJson(text, { ...max, values: maxValues }))
+  const excess = findExcess(size, maxValues)
   if (excess)
     throw createFieldsError({ pointer: '', detail: `${excess}, a fixed limit; send large data as a file` })
-  const value = await step(() => parse(text))
+  const value: unknown = await step(() => orMalformed(() => JSON.parse(text)))
+  // as it is written, or with an escape
+  if ([...size.fields].some((field) => /__proto__|\\/.test(field))) await step(() => checkNames(value))
   if (passesNumbers === true || !(await step(() => hasLongNumbers(text)))) return value
-  const quoted = await step(() => quoteLongNumbers(text))
+  const quoted = await step(() => orMalformed(() => quoteLongNumbers(text)))
   const exact = await step(() => JSON.parse(quoted))
-  const passed = passesNumbers && Object.hasOwn(value ?? {}, passesNumbers)
-  return passed
-    ? Object.assign(exact, { [passesNumbers]: (value as Record<string, unknown>)[passesNumbers] })
-    : exact
+  const { [passesNumbers || '']: passed } = value as Record<string, unknown>
+  return passed === undefined ? exact : Object.assign(exact, { [passesNumbers as string]: passed })
 }
 
 const malformed = (message: string): MasonError =>
@@ -201,22 +202,23 @@ const decode = async (bytes: Buffer, step: Step): Promise<string> => {
   return step(() => parts.join(''))
 }
 
-/** A key `__proto__` is refused, since zod would drop it silently. `constructor` is an unknown field like any other. */
-const parse = (text: string): unknown => {
-  let value: unknown
+const orMalformed = <Value>(read: () => Value): Value => {
   try {
-    value = JSON.parse(text)
+    return read()
   } catch (error) {
     // where parsing stopped, without quoting the body
     const [position] = / position \d+/.exec((error as Error).message) ?? []
     throw malformed(`the body is not JSON${position ? ` from${position} on` : ''}`)
   }
-  const errors = text.includes('__proto__') || text.includes('\\u') ? findPrototypeKeys(value) : []
-  if (errors.length > 0) throw createFieldsError(...errors)
-  return value
 }
 
-/** Up to 100 fields named `__proto__`, in any way that JSON can write it. */
+/** A key `__proto__` is refused, since zod would drop it silently. `constructor` is an unknown field like any other. */
+const checkNames = (value: unknown): void => {
+  const errors = findPrototypeKeys(value)
+  if (errors.length > 0) throw createFieldsError(...errors)
+}
+
+/** Up to 100 fields named `__proto__`. */
 const findPrototypeKeys = (value: unknown, pointer = '', errors: FieldError[] = []): FieldError[] => {
   if (value === null || typeof value !== 'object' || errors.length >= 100) return errors
   for (const [key, item] of Object.entries(value)) {
@@ -230,8 +232,7 @@ const findPrototypeKeys = (value: unknown, pointer = '', errors: FieldError[] = 
 const max = { depth: 100, names: 10_000 }
 
 /** Names what makes JSON too costly to parse and validate, before anything is built from it, or returns null. */
-const findExcess = (text: string, maxValues: number): string | null => {
-  const { values, numbers, depth, names } = measureJson(text, { ...max, values: maxValues })
+const findExcess = ({ values, numbers, depth, names }: JsonSize, maxValues: number): string | null => {
   if (depth > max.depth) return `nested deeper than ${max.depth} levels`
   if (names > max.names) return `more than ${max.names} different field names`
   return values + numbers > maxValues ? `more than ${maxValues} values` : null

@@ -26,8 +26,6 @@ const comparison =
   /(?<![|*/%+-](?:c\.)?)c(?:(?:=+|in?|(?<=k(?:c\.)?c)w)l(?!\|)|n?i\([ld,+-]*\)|n?b[ld]a[ld])|l=+(?:c\.)?c(?![.(|*/%+-])/g
 /** The column of min or max, and the first ten of ORDER BY. */
 const sorted = /(?<=m\((?:c\.)?)c(?=\))|(?<=ob(?:(?:c\.)?cc?,){0,9}(?:c\.)?)c(?![.(|])/g
-/** The first ten of ORDER BY that are numbers or names: of the list of SELECT, where it has them. */
-const listed = /(?<=ob(?:(?:c\.)?[cd]c?,){0,9})[cd](?![.(|])/g
 /** LIKE beside a literal. */
 const pattern = /cn?ll(?!\|)/g
 /** A function beside a number. */
@@ -41,23 +39,6 @@ const refuse = (message: string): never => {
 }
 
 const isUnread = (cell: string): boolean => unreadForm.test(cell) || findFamily(cell) !== null
-
-/** The items of the first SELECT that are columns: where the column is, and where its alias, or the column without one. */
-const listItems = (codes: string): { column: number; end: number }[] => {
-  const items: { column: number; end: number }[] = []
-  let depth = 0
-  for (let at = codes.indexOf('s') + 1, begin = at; at < codes.length; at++) {
-    if (codes[at] === '(') depth += 1
-    if (codes[at] === ')') depth -= 1
-    if (depth > 0 || !/[,f]/.test(codes[at] ?? '')) continue
-    const [, path, alias] = /^(d?(?:c\.)?c)(a?c)?$/.exec(codes.slice(begin, at)) ?? []
-    const column = path === undefined ? -1 : begin + path.length - 1
-    items.push({ column, end: alias === undefined ? column : at - 1 })
-    if (codes[at] === 'f') break
-    begin = at + 1
-  }
-  return items
-}
 
 const isIsoDate = (cell: unknown): boolean => /^\d{4}-\d/.test(String(cell))
 
@@ -96,25 +77,17 @@ export const checkLiterals = (
       )
   }
   for (const { index } of codes.matchAll(sorted)) checkTexts(findColumn(index))
-  const items = listItems(codes)
-  for (const { index } of codes.matchAll(listed)) {
-    const { text = '', name } = tokens[index] ?? {}
-    const item = items.find(({ end }, at) =>
-      name === null ? at === Number(text) - 1 : name === tokens[end]?.name,
-    )
-    if (item && (name === null || item.end > item.column)) checkTexts(findColumn(item.column))
-  }
   for (const { index, 0: match } of codes.matchAll(pattern)) {
     const column = findColumn(index)
     const literal = tokens[index + match.length - 1]?.literal ?? ''
-    const quoted = `'${literal.replaceAll("'", "''")}'`
-    const find = (): boolean => column?.select(`max(${column.name} LIKE ${quoted})`)[0] === 1
-    if (column?.type === 'date' && !/^(?:[\d_]{4}|%-)/.test(literal) && !find())
-      refuse(`${column.name} holds dates as '2024-12-31', and ${quoted} is like none of them`)
-    if (column?.type !== 'text' || !/^\d{4}-/.test(literal) || find()) continue
-    const cells = column.select(column.name).map(String)
-    if (cells.filter(isUnread).length * 2 > cells.length)
-      refuse(`${column.name} holds texts as '${cells[0]}', and ${quoted} is like none of them`)
+    const isOdd = column?.type === 'date' ? !/^(?:[\d_]{4}|%-)/.test(literal) : /^\d{4}-/.test(literal)
+    if (!column || !isOdd) continue
+    const { name, select } = column
+    const [cell, ...others] =
+      column.type === 'text' ? select(name).filter((one) => isUnread(String(one))) : select(name)
+    if (others.length * 2 < select(name).length - 1) continue
+    if (select(`max(${name} LIKE '${literal.replaceAll("'", "''")}')`)[0] === 0)
+      refuse(`${name} holds texts as '${cell}', and '${literal}' is like none of them`)
   }
   for (const { index, 0: match } of codes.matchAll(comparison)) {
     const column = findColumn(match.startsWith('l') ? index + match.length - 1 : index)

@@ -310,6 +310,19 @@ describe('a consent', () => {
     expect(await decide()).toMatchObject({ payment_id, status: 'refused' })
   })
 
+  test('is over once its session is deleted', async ({ server, buyer, elsewhere }) => {
+    const [first, second] = [await buyer.ask(await newCart()), await buyer.ask(await newCart())]
+    const path = await buyer.link(first.payment_id)
+    const { page } = await readPage(server, path)
+    await elsewhere.query(
+      'DELETE FROM sessions WHERE session_id IN (SELECT session_id FROM runs JOIN consents USING (run_id) WHERE payment_id = ANY($1))',
+      [[first.payment_id, second.payment_id]],
+    )
+    const json = { approve: buyer.authenticator.get({ ...site, challenge: page.options.challenge }) }
+    expect((await server.call('POST', path, { json })).body.code).toBe('input_answered')
+    expect((await asProxy(server, 'POST', `/v1/payments/${second.payment_id}/consent`)).status).toBe(409)
+  })
+
   test('expires, and its link with it; a new link ends those before, and one to enrol answers nothing', async ({
     server,
     buyer,
@@ -610,8 +623,8 @@ describe('a surface of the business', () => {
         const [consent_id, payment_id] = [unique('con'), unique('pay')]
         await database.query(
           `INSERT INTO consents (consent_id, tenant, user_id, run_id, payment_id, content, nonce, expires_at)
-           VALUES ($1, 'default', 'eve', $1, $2, $3, $1, clock_timestamp() + interval '10 minutes')`,
-          [consent_id, payment_id, JSON.stringify(content)],
+           VALUES ($1, 'default', 'eve', $4, $2, $3, $1, clock_timestamp() + interval '10 minutes')`,
+          [consent_id, payment_id, JSON.stringify(content), await newWaitingRun(elsewhere, 'default', 'eve')],
         )
         return { consent_id, payment_id, tenant: 'default' }
       }),
