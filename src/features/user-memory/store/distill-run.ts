@@ -101,8 +101,8 @@ const learnLesson = async (
   const answer = run.result?.answer ?? null
   const turn = { prompt: run.request.prompt, answer, turn: run.turn, summary: run.summary }
   if (!asksModel(parts, run)) {
-    const [, text] = findCorrection(turn.prompt)
-    const search = { text: text ?? '', limit: maxKnownMemories }
+    const [, text = ''] = findCorrection(turn.prompt)
+    const search = { text, limit: maxKnownMemories }
     const memories = text ? await searchMemories(parts, owner, caller, search, signal) : []
     return { lesson: deriveLessonByRules({ ...turn, memories }), promptedIds: memories.map(({ id }) => id) }
   }

@@ -183,14 +183,7 @@ export const interpretReply = (
     const error = `the arguments of all calls have more than ${maxJsonValues} values; send fewer calls, or smaller ones`
     return { ...found, errors: reply.tool_calls.map((call) => ({ call, error })) }
   }
-  // the list of tools is said once
-  let isListed = false
-  const describeUnknownTool = (name: string): string => {
-    const list = isListed ? '' : `; the tools are: ${tools.map((tool) => tool.name).join(', ') || 'none'}`
-    isListed = true
-    return `there is no tool "${name}"${list}`
-  }
-  for (const call of reply.tool_calls) readCall(found, call, offer, readBody, describeUnknownTool)
+  for (const call of reply.tool_calls) readCall(found, call, offer, readBody)
   if (found.output && (found.calls.length > 0 || found.errors.length > 0)) {
     found.notes.push(
       `${found.output.call.name} was called beside other tools and was dropped: finish once they have answered`,
@@ -239,7 +232,6 @@ const readCall = (
   call: ToolCallRequest,
   { tools, outputs, scenarios }: Offer,
   readBody: ReadBody,
-  describeUnknownTool: (name: string) => string,
 ): void => {
   const { text } = found
   const args = parseArguments(call.arguments)
@@ -268,7 +260,8 @@ const readCall = (
       refuse(
         `update_todos was called more than ${maxPlanCalls} times in one reply; put all changes into one call`,
       )
-    else if (unknown !== undefined) refuse(`suggested_tools: ${describeUnknownTool(unknown)}`)
+    else if (unknown !== undefined)
+      refuse(`suggested_tools: ${describeUnknownTool(unknown, tools, found.errors)}`)
     else if (wanted) {
       const proposal = readProposal(planned)
       if (!planned.todos && Object.keys(proposal).length === 0)
@@ -291,7 +284,18 @@ const readCall = (
       Object.assign(found.proposal, readProposal(wanted))
     }
   } else if (output) found.output = { tool: output.name, draft: findDraft(args) ?? text, todos: [], call }
-  else refuse(describeUnknownTool(call.name))
+  else refuse(describeUnknownTool(call.name, tools, found.errors))
+}
+
+/** The list of tools is said once in a reply. */
+const describeUnknownTool = (
+  name: string,
+  tools: readonly AnyTool[],
+  errors: readonly CallError[],
+): string => {
+  const list = tools.map((tool) => tool.name).join(', ') || 'none'
+  const isListed = errors.some(({ error }) => error.startsWith('there is no tool "'))
+  return `there is no tool "${name}"${isListed ? '' : `; the tools are: ${list}`}`
 }
 
 /** The next index of the plan; a repeated id gets it as a suffix. */
