@@ -1,5 +1,5 @@
-// Files that load a library of hundreds of modules: each becomes one with it, which a process reads five times quicker.
-// Our own modules stay outside, so that all share one copy of them.
+// Files that load a library of hundreds of modules: each becomes one with it, which a process reads five times quicker, and what
+// both load is one more. Our own modules stay outside, so that all share one copy of them.
 import { build } from 'esbuild'
 
 /** Our own files are shared by all: they stay outside. */
@@ -26,18 +26,19 @@ const noLangSmith = {
   },
 }
 
-for (const file of ['dist/src/graph/router.js', 'dist/src/models/providers/openai/langchain-clients.js']) {
-  await build({
-    entryPoints: [file],
-    outfile: file,
-    allowOverwrite: true,
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    // a schema of ours must be one of theirs
-    external: ['zod', 'zod/*'],
-    plugins: [oursOutside, noLangSmith],
-    logLevel: 'warning',
-  })
-}
+await build({
+  entryPoints: ['dist/src/graph/router.js', 'dist/src/models/providers/openai/langchain-clients.js'],
+  outdir: 'dist/src',
+  outbase: 'dist/src',
+  chunkNames: 'chunks/langchain',
+  splitting: true,
+  allowOverwrite: true,
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  // a schema of ours must be one of theirs
+  external: ['zod', 'zod/*'],
+  plugins: [oursOutside, noLangSmith],
+  logLevel: 'warning',
+})

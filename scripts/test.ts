@@ -130,10 +130,10 @@ const finish = (verdict: Verdict, table: readonly string[] = []): void => {
   console.log(`\n${text}`)
 }
 
-/** The checks, those of the compiler beside those on one core; and the build, which `npm ci` has just made. */
+/** The checks in two chains of about the same length, one a core; and the build, which `npm ci` has just made. */
 const prepare = async (): Promise<Verdict> => {
   const build = isBuildNew() ? [] : ['build']
-  const chains = [['check:types', ...build, 'build:console'], ['check:rules']]
+  const chains = [['check:types', ...build, 'build:console', 'check:repository'], ['check:rules']]
   const runChain = async (names: readonly string[]): Promise<Verdict[]> => {
     const verdicts: Verdict[] = []
     for (const name of names)

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
+import { openSharedServers } from '../failures/servers.ts'
 import type { Findings, SuiteOptions } from '../suite.ts'
 import { keepApiUp } from './api.ts'
 import { openClients } from './clients.ts'
@@ -22,7 +23,7 @@ const untilRejected = async (witness: Witness, count: number, signal: AbortSigna
 
 /** The chosen crash points; then what the database and the ledger say of the runs that went through them. */
 export const runSweep = async ({ seed, scale, say, signal }: SuiteOptions): Promise<Findings> => {
-  await using world = await openWorld(seed)
+  await using world = await openWorld(seed, openSharedServers)
   const witness = new Witness(world.servers.postgres.url)
   const stop = new AbortController()
   const both = AbortSignal.any([signal, stop.signal])

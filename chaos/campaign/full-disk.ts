@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { PostgresServer } from '../failures/postgres-server.ts'
+import { openServers } from '../failures/servers.ts'
 import { diskMissing, mountSmallDisk } from '../failures/small-disk.ts'
 import type { Findings, SuiteOptions } from '../suite.ts'
 import { keepApiUp } from './api.ts'
@@ -26,7 +27,7 @@ export const runFullDisk = async ({ seed, scale, say, signal }: SuiteOptions): P
   const embedded = await fillEmbedded(signal)
   say(`embedded: ${embedded.accepted} runs accepted, ${embedded.failures.length} faults`)
   await using disk = await mountSmallDisk(megabytes)
-  await using world = await openWorld(seed, disk.path)
+  await using world = await openWorld(seed, () => openServers(disk.path))
   const { postgres } = world.servers
   const witness = new Witness(postgres.url)
   const progress = new Progress()

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { commandLine } from '../../test/support/script-flags.ts'
 import { mountSmallDisk } from '../failures/small-disk.ts'
 import { type Answer, openHttpClient } from '../fleet/http-client.ts'
 import { openProcesses } from './processes.ts'
-import { buildProgram } from './program.ts'
 
 const megabytes = 160
 const rounds = 3
@@ -23,10 +23,9 @@ export const fillEmbedded = async (
   await using disk = await mountSmallDisk(megabytes)
   const folder = await mkdtemp(join(tmpdir(), 'mason-embedded-'))
   await using _folder = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
-  const programOf = await buildProgram(join(folder, 'program'))
   await using processes = openProcesses(join(folder, 'logs'))
   const settings = { MASON_AUTH: 'off', PORT: '0', LOG_LEVEL: 'warn', NO_COLOR: '1', MASON_LEASE_MS: '2000' }
-  const server = processes.start('serve', [programOf('src/cli.ts'), 'serve'], {
+  const server = processes.start('serve', [...commandLine(), 'serve'], {
     env: { ...settings, DATA_DIR: join(disk.path, 'data') },
   })
   const listening = await server.waitForLine((line) => line.includes('listens on'))

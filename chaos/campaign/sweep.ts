@@ -197,8 +197,9 @@ const openEffect = readId(
 
 /** The public queue, as any BullMQ client uses it. */
 const intakeOf = (world: World) => {
-  const { hostname: host, port } = new URL(world.servers.redis.url)
-  const queue = new Queue('mason-runs', { connection: { host, port: Number(port) } })
+  const { redis, queuePrefix: prefix } = world.servers
+  const { hostname: host, port } = new URL(redis.url)
+  const queue = new Queue('mason-runs', { connection: { host, port: Number(port) }, prefix })
   return {
     add: (name: string, data: unknown, options: { jobId: string }) => queue.add(name, data, options),
     [Symbol.asyncDispose]: () => queue.close(),

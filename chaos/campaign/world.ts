@@ -1,14 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Config } from '../../src/infra/config/config.ts'
 import { freePort } from '../../test/support/free-port.ts'
+import { commandLine, scriptFlags } from '../../test/support/script-flags.ts'
 import { databaseSettings, loginsOf } from '../../test/support/served-logins.ts'
 import { openServers, type Servers } from '../failures/servers.ts'
 import { TcpProxy } from '../failures/tcp-proxy.ts'
 import { openHttpClient } from '../fleet/http-client.ts'
 import { type Member, openProcesses, type Processes } from './processes.ts'
-import { buildProgram } from './program.ts'
 import type { Order, WorkerLine, WorkerTask } from './worker-process.ts'
 
 export const leaseMs = 2000
@@ -47,18 +48,19 @@ export type WorkerOptions = {
 /** For LD_PRELOAD, where Debian's package `faketime` puts it. */
 export const faketimeLibrary = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
 
-export const openWorld = async (seed: number, parent?: string): Promise<World> => {
+/** Node's arguments for a script of this folder. */
+const scriptOf = (name: string): string[] => [...scriptFlags(), fileURLToPath(new URL(name, import.meta.url))]
+
+export const openWorld = async (seed: number, open: () => Promise<Servers> = openServers): Promise<World> => {
   const folder = await mkdtemp(join(tmpdir(), 'mason-campaign-'))
   const closers: (() => PromiseLike<unknown>)[] = []
   let isKept = false
   const close = async (): Promise<void> => {
     for (const closer of closers.reverse()) await closer()
-    await rm(join(folder, 'program'), { recursive: true, force: true })
     if (!isKept) await rm(folder, { recursive: true, force: true })
   }
   try {
-    const programOf = await buildProgram(join(folder, 'program'))
-    const servers = await openServers(parent)
+    const servers = await open()
     closers.push(() => servers[Symbol.asyncDispose]())
     const proxies = { postgres: new TcpProxy(servers.postgres.url), redis: new TcpProxy(servers.redis.url) }
     for (const proxy of Object.values(proxies)) {
@@ -68,11 +70,7 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
     const processes = openProcesses(join(folder, 'logs'))
     closers.push(() => processes[Symbol.asyncDispose]())
     const file = join(folder, 'ledger.jsonl')
-    const ledgerProcess = processes.start('ledger', [
-      programOf('chaos/campaign/ledger-process.ts'),
-      file,
-      String(seed),
-    ])
+    const ledgerProcess = processes.start('ledger', [...scriptOf('./ledger-process.ts'), file, String(seed)])
     const url = await ledgerProcess.waitForLine(() => true)
     if (url === null) throw new Error('the ledger did not start')
     const http = openHttpClient(url)
@@ -84,7 +82,7 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
       http: { port: 0, host: '127.0.0.1' },
       database: { kind: 'postgres', url: proxies.postgres.url, ...loginsOf(proxies.postgres.url) },
       redisUrl: proxies.redis.url,
-      queuePrefix: 'bull',
+      queuePrefix: servers.queuePrefix,
       quotas: { storageBytes: 20_480 * 1024 * 1024, queuedRuns: 10_000, requestsPerMinute: null },
       auth: 'off',
       access: { metrics: 'open', docs: 'open', console: 'open', corsOrigins: [], trustedProxies: [] },
@@ -128,23 +126,20 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
           crashAt: crashAt ?? null,
           order: order ?? null,
         }
-        return processes.start(
-          'worker',
-          [programOf('chaos/campaign/worker-process.ts'), JSON.stringify(task)],
-          {
-            env: skewSeconds === 0 ? {} : skewed(skewSeconds),
-            onLine(line) {
-              const report = JSON.parse(line) as WorkerLine
-              if (report.event === 'left') held.push(report)
-            },
+        return processes.start('worker', [...scriptOf('./worker-process.ts'), JSON.stringify(task)], {
+          env: skewSeconds === 0 ? {} : skewed(skewSeconds),
+          onLine(line) {
+            const report = JSON.parse(line) as WorkerLine
+            if (report.event === 'left') held.push(report)
           },
-        )
+        })
       },
       startApi: () =>
-        processes.start('api', [programOf('src/cli.ts'), 'serve', '--role', 'api'], {
+        processes.start('api', [...commandLine(), 'serve', '--role', 'api'], {
           env: {
             ...databaseSettings(proxies.postgres.url),
             REDIS_URL: proxies.redis.url,
+            MASON_QUEUE_PREFIX: servers.queuePrefix,
             PORT: String(port),
             MASON_AUTH: 'off',
             MASON_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),

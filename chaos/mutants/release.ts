@@ -116,9 +116,7 @@ export const releaseMutants: readonly Mutant[] = [
   {
     name: 'reconciler sees waits that have ended unseen',
     file: waits,
-    edits: [
-      { from: "queueParkedSql('w.done_at IS NOT NULL AND w.seen_at IS NULL'", to: "queueParkedSql('false'" },
-    ],
+    edits: [{ from: "unseenSql = 'w.done_at IS NOT NULL AND w.seen_at IS NULL'", to: "unseenSql = 'false'" }],
     why: 'a run whose wake-up was missed waits for ever',
     caughtBy: locks('the reconciler wakes a run whose wait has ended unseen'),
   },
@@ -127,8 +125,8 @@ export const releaseMutants: readonly Mutant[] = [
     file: waits,
     edits: [
       {
-        from: "'w.done_at IS NULL AND LEAST(w.due_at, w.poll_at) <= clock_timestamp()',",
-        to: "'false',",
+        from: "dueSql = 'w.done_at IS NULL AND LEAST(w.due_at, w.poll_at) <= clock_timestamp()'",
+        to: "dueSql = 'false'",
       },
     ],
     why: 'a run waits for ever for what has expired, and no job is polled',

@@ -1,4 +1,5 @@
 import type { RunEvent } from '../state/run-view.ts'
+import { ClientError, isTransient } from './client-error.ts'
 import { formatSseMessage } from './sse.ts'
 
 const keepAliveMs = 15_000
@@ -10,10 +11,15 @@ export const readLastEventId = (request: Request): number => {
   return Number.isSafeInteger(id) && id > 0 ? id : 0
 }
 
-/** Events as the response to a browser's EventSource, with their ids and a comment every 15 s. Ends with `events`. */
+/**
+ * Events as the response to a browser's EventSource, with their ids and a comment every 15 s. Ends with `events`. The status is sent
+ * before the server is asked: what it refuses for good is an event `error` with its problem document.
+ */
 export const toEventResponse = (events: AsyncIterable<RunEvent>, stop: () => void): Response => {
   const encoder = new TextEncoder()
   const iterator = events[Symbol.asyncIterator]()
+  const toBytes = (event: string, data: unknown, id: string | null = null): Uint8Array<ArrayBuffer> =>
+    encoder.encode(formatSseMessage({ event, id, data: JSON.stringify(data) }))
   let timer: ReturnType<typeof setInterval> | undefined
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
     start(controller) {
@@ -28,12 +34,12 @@ export const toEventResponse = (events: AsyncIterable<RunEvent>, stop: () => voi
         if (!next.done) {
           const { event, data } = next.value
           const id = 'id' in next.value ? String(next.value.id) : null
-          return controller.enqueue(
-            encoder.encode(formatSseMessage({ event, id, data: JSON.stringify(data) })),
-          )
+          return controller.enqueue(toBytes(event, data, id))
         }
-      } catch {
-        // the browser reconnects with the last id that it has
+      } catch (error) {
+        // after what may pass, the browser reconnects with the last id that it has
+        if (!isTransient(error) && error instanceof ClientError)
+          controller.enqueue(toBytes('error', error.problem ?? { code: error.code, detail: error.message }))
       }
       clearInterval(timer)
       controller.close()

@@ -39,9 +39,12 @@ const handle = z.looseObject(
   'is not a handle: import it by the name under which its *.ref.ts, or mason-runtime/features, exports it',
 )
 const needs = z.record(text, handle)
-/** What each kind of file must have: files of a product run as they are, and no compiler has looked at them. */
+const texts = z.array(text)
+const everyMs = z.number().positive().lte(2_147_483_647)
+const [any, maybe] = [z.unknown().optional(), isFunction.optional()]
+/** The fields of each kind of file, and no others; none: its loader checks it. Files of a product run as they are, and no compiler has looked at them. */
 const members: Readonly<Record<Kind, z.ZodRawShape>> = {
-  feature: { id: text, tables: z.array(text), settings },
+  feature: { id: text, tables: texts, needs: texts.optional(), settings, sealed: any, executor: any },
   tool: {},
   node: {},
   reader: {},
@@ -49,12 +52,12 @@ const members: Readonly<Record<Kind, z.ZodRawShape>> = {
   service: { provides: handle, needs, start: isFunction },
   routes: { needs, add: isFunction },
   resource: {},
-  loop: { name: text, everyMs: z.number().positive().lte(2_147_483_647), needs, run: isFunction },
+  loop: { name: text, everyMs, needs, run: isFunction, drain: maybe },
   metrics: { name: word, help: text, label: word, needs, read: isFunction },
-  retention: { sweep: isFunction.optional(), deleteOfUser: isFunction.optional() },
+  retention: { sweep: maybe, deleteOfUser: maybe },
   command: { name: word, description: text, add: isFunction },
   process: { name: text, role: text, open: isFunction },
-  doctor: { name: text, settings: z.array(text), check: isFunction },
+  doctor: { name: text, settings: texts, check: isFunction },
   keys: {},
 }
 const kinds = Object.keys(members) as Kind[]
@@ -101,7 +104,8 @@ export const loadKind = async <Name extends Kind>(
           `${file} has no ${kind} as its default export`,
           `write: export default ${define}({ … })`,
         )
-      const problem = describeIssues(z.looseObject(members[kind]), given)
+      const shape = members[kind]
+      const problem = Object.keys(shape).length > 0 && describeIssues(z.strictObject(shape), given)
       if (problem)
         throw toSettingsError(`${file} has wrong fields: ${problem}`, `correct them in ${define}({ … })`)
       return { file, source, definition: definition as OfKind<Name> }

@@ -111,7 +111,7 @@ export const toSettingsError = (message: string, remedy: string, cause?: unknown
  */
 export class EffectRefusedError extends MasonError {
   constructor(message: string, options: { remedy?: string; cause?: unknown } = {}) {
-    super('effect_refused', message, options)
+    super('effect_refused', message || 'the provider refused it', options)
     this.name = 'EffectRefusedError'
   }
 }

@@ -218,6 +218,20 @@ describe('the client', () => {
     expect(rest).not.toMatch(/^id: 1\nevent: action/m)
     expect(rest).toMatch(/^id: 2\nevent: action\n/m)
   })
+
+  test('relays what the server refuses for good as an event `error` with its problem document', async ({
+    server,
+  }) => {
+    const relayed = (client: ReturnType<typeof createClient>, id: string): Promise<string> =>
+      client.relay({ run_id: id }, new Request('http://product/events')).text()
+    const client = createClient({ url: server.url, token: adminToken, businessId: unique('client') })
+    const text = await relayed(client, 'run_01hzzzzzzzzzzzzzzzzzzzzzzz')
+    const [, data = ''] = /^event: error\ndata: (.*)\n\n$/.exec(text) ?? []
+    expect(JSON.parse(data)).toMatchObject({ code: 'not_found', status: 404 })
+    const refused = await relayed(createClient({ url: server.url, token: 'wrong' }), 'run_none')
+    expect(refused).toMatch(/^event: error\ndata: .*"code":"unauthorized"/)
+  })
+
   test('reaches a runtime that serveHttp serves, until that is closed', async ({ runtime }) => {
     const served = await serveHttp(runtime, { auth: 'required', adminToken })
     const url = `http://127.0.0.1:${served.port}`

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { calling, say } from '../support/script.ts'
 import { testInAll } from '../support/tier.ts'
 import { browserMissing, type Console, expectWhole, go, openConsole } from './console.ts'
+import { describeRuns } from './runs.ts'
 
 const built = join(import.meta.dirname, '..', '..', 'dist', 'console')
 
@@ -90,15 +91,22 @@ const payloads = [
   ],
 ].map((text) => text.replace('X', 'window.hit=(window.hit||0)+1'))
 
+/** One server and one browser for all of these. */
+let mason: Console
+beforeAll(async () => {
+  if (!browserMissing) mason = await openConsole()
+})
+afterAll(() => mason?.[Symbol.asyncDispose]())
+
+describeRuns(() => mason)
+
 describe.skipIf(browserMissing)('pages', () => {
-  let mason: Console
   let run: { id: string; session_id: string }
   let reader: string
   const submit = (prompt: string): Promise<typeof run> =>
     mason.call('POST', '/v1/runs/wait', { prompt, user_id: 'ann' })
 
   beforeAll(async () => {
-    mason = await openConsole()
     say(mason.model, {
       planner: [calling(['calculate', { expression: '6 * 7' }]), { text: 'It is 42.' }],
     })
@@ -110,7 +118,6 @@ describe.skipIf(browserMissing)('pages', () => {
     reader = (await mason.createToken('developer', ['read'])).token
     mason.model.reset()
   })
-  afterAll(() => mason?.[Symbol.asyncDispose]())
   afterEach(() => mason?.checkPages())
 
   testInAll('language and theme are chosen and kept', async () => {

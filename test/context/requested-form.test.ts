@@ -78,6 +78,11 @@ test.each<[prompt: string, style: string, pieces?: string[]]>([
   ['控制在100字以内：介绍北京', '控制在100字以内'],
   ['不要用专业术语，解释TLS', '不要用专业术语'],
   ['列出姓名、价格和数量，用JSON格式', '用JSON格式', ['姓名', '价格', '数量']],
+  ['Table please: our plans. Formal.', 'Table please: our plans. Formal'],
+  ['A bullet list, please: our plans', 'A bullet list, please'],
+  ['Bitte als Liste und locker: unsere Tarife', 'als Liste und locker'],
+  ['Name it "Sales" as a table with "Totals".', 'as a table'],
+  ['As a table titled "Our new plans", briefly.', 'As a table titled "Our new plans", briefly'],
   ['每项给出名称、单价、总价', '', ['名称', '单价', '总价']],
 ])('%s', (prompt, style, pieces = []) => {
   const { style: read, structure } = readRequestedForm(prompt)
@@ -91,6 +96,8 @@ test.each([
   'How many words are in the file?',
   'How often do two words appear together?',
   'How do I say "thank you" in German?',
+  'Translate "as a table, in a formal tone" to German',
+  'Proofread “Keep it short: name, price, total”',
   'In other words, it failed?',
   'Compare Paris, Rome and Berlin.',
   'Show Apple, Google and Meta.',

@@ -336,7 +336,7 @@ describe('an error of features names both sides and the remedy', () => {
     )
   })
 
-  test('where a file has not what its kind needs, or needs what is not a handle', async () => {
+  test('where a file has not what its kind needs, has more, or needs what is not a handle', async () => {
     const { tables: _, ...feature } = defineFeature({ id: 'a', tables: [] })
     await expect(open(folder('a', {}, feature as Definition))).rejects.toEqual(
       refuses(
@@ -352,6 +352,9 @@ describe('an error of features names both sides and the remedy', () => {
     const late = defineLoop({ name: 'working', everyMs: 1e12, needs: {}, run: async () => {} })
     const busy = await open(folder('a', { 'a.loop.ts': late }))
     await expect(busy.loadLoops()).rejects.toThrow('everyMs: Too big')
+    const misspelled = { ...loop, everyMs: 1000, drian: async () => {} }
+    const strange = await open(folder('a', { 'a.loop.ts': misspelled as never }))
+    await expect(strange.loadLoops()).rejects.toThrow('wrong fields: Unrecognized key: "drian"')
     const settings = z.string() as never
     await expect(
       open(folder('a', {}, defineFeature({ id: 'a', tables: [], settings }) as Definition)),

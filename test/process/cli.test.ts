@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { cp, mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,11 +17,8 @@ let cwd: string
 let model: FakeModel
 let count = 0
 
-/** Made once and copied, which is quicker than a new database for each test. */
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'mason-cli-'))
-  const made = await runCli(['migrate'], { cwd: root, env: { DATA_DIR: 'template' } })
-  expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining('up to date') })
   model = await startFakeModel()
 })
 afterAll(async () => {
@@ -30,7 +27,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   cwd = join(root, String(++count))
-  await cp(join(root, 'template'), join(cwd, '.mason'), { recursive: true })
+  await mkdir(cwd)
 })
 afterEach(() => model.reset())
 
@@ -99,30 +96,18 @@ describe('the command line', () => {
       ])
     },
   )
-
-  test('doctor names what is wrong and how to fix it', async () => {
-    expect(await runCli(['doctor'], { cwd })).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/opens and is up to date[\s\S]*offline model[\s\S]*all is well/),
-    })
-    const env = {
-      DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x',
-      REDIS_URL: 'redis://127.0.0.1:1',
-      MASON_MASTER_KEY: randomBytes(32).toString('base64'),
-      MASON_AUTH: 'off',
-      ...withModel(),
-      OPENAI_MODEL: 'another-model',
-    }
-    const { code, stdout } = await runCli(['doctor'], { cwd, env })
-    expect(code).toBe(1)
-    expect(stdout).toMatch(
-      /ERROR {2}database {2}.*ECONNREFUSED[\s\S]*ERROR {2}queue[\s\S]*does not list the model/,
-    )
-    expect(stdout).not.toContain('hunter2')
-  })
 })
 
 describe('mason run, embedded', () => {
+  /** One folder for all of them. */
+  beforeAll(async () => {
+    const migrated = await runCli(['migrate'], { cwd: root })
+    expect(migrated).toMatchObject({ code: 0, stdout: expect.stringContaining('up to date') })
+  })
+  beforeEach(() => {
+    cwd = root
+  })
+
   // the README does so, and a server below writes JSON
   testInAll('answers from a file with the offline model, one JSON object per event', async () => {
     const prompt = 'How many orders were returned?'
@@ -166,6 +151,27 @@ describe('mason run, embedded', () => {
     await running.says(/cancelling/)
     running.kill('SIGINT')
     expect(await running.ended).toMatchObject({ code: 130 })
+  })
+
+  test('doctor names what is wrong and how to fix it', async () => {
+    expect(await runCli(['doctor'], { cwd })).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/opens and is up to date[\s\S]*offline model[\s\S]*all is well/),
+    })
+    const env = {
+      DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x',
+      REDIS_URL: 'redis://127.0.0.1:1',
+      MASON_MASTER_KEY: randomBytes(32).toString('base64'),
+      MASON_AUTH: 'off',
+      ...withModel(),
+      OPENAI_MODEL: 'another-model',
+    }
+    const { code, stdout } = await runCli(['doctor'], { cwd, env })
+    expect(code).toBe(1)
+    expect(stdout).toMatch(
+      /ERROR {2}database {2}.*ECONNREFUSED[\s\S]*ERROR {2}queue[\s\S]*does not list the model/,
+    )
+    expect(stdout).not.toContain('hunter2')
   })
 })
 

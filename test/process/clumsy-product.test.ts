@@ -45,7 +45,7 @@ test('`mason doctor` says that services need each other in a circle, and starts 
   expect([code, stdout]).toEqual([1, expect.stringContaining('services need each other in a circle')])
 })
 
-test('`mason doctor` names a handle that nothing provides, and a setting that nothing reads', async () => {
+test('`mason doctor` names a handle that nothing provides, a setting that nothing reads, and a check that returns nothing', async () => {
   await using product = await openProduct({ ...feature, 'a/one.service.ts': service('one', 'b.two') })
   const { code, stdout } = await product.run(['doctor'])
   expect([code, stdout]).toEqual([
@@ -53,11 +53,17 @@ test('`mason doctor` names a handle that nothing provides, and a setting that no
     expect.stringMatching(/one\.service\.ts needs "b\.two", which no feature/),
   ])
   await writeFile(join(product.path, 'a/one.service.ts'), service('one', 'core.database'))
+  await writeFile(
+    join(product.path, 'a/silent.doctor.ts'),
+    `import { defineDoctor } from 'mason-runtime/features'
+    export default defineDoctor({ name: 'silent', settings: [], async check() {} })`,
+  )
   const typo = await product.run(['doctor'], { MASON_LEARNIG: 'off' })
-  expect([typo.code, typo.stdout]).toEqual([
-    0,
-    expect.stringMatching(/warn .*nothing reads the setting MASON_LEARNIG\n +-> correct its name/),
-  ])
+  expect(typo.stdout).toMatch(/warn .*nothing reads the setting MASON_LEARNIG\n +-> correct its name/)
+  expect(typo.stdout).toMatch(
+    /ERROR {2}silent .*a\/silent\.doctor\.ts returned no list of lines\n +-> return/,
+  )
+  expect(typo.code).toBe(1)
 })
 
 test('a rejection that a file of a product does not handle is printed with its line', async () => {

@@ -5,7 +5,7 @@ import suite from '../../chaos/suites/crash-points.suite.ts'
 import { serversMissing } from '../support/processes.ts'
 import { onServers } from './servers.ts'
 
-/** A few of the points of `npm run chaos -- crash-points`, on servers of its own; `orders.test.ts` has all of them in one process. */
+/** A few of the points of `npm run chaos -- crash-points`, in processes; `orders.test.ts` has all of them in one process. */
 describe.skipIf(serversMissing !== null)(onServers('a worker that dies at a durable write'), () => {
   test('leaves work that others complete, and nothing is done twice', async () => {
     const lines: string[] = []

@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process'
 import { watch } from 'node:fs'
-import { cp, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
 import { openDatabase } from '../../src/infra/database/open-database.ts'
@@ -71,7 +73,9 @@ describe('mason keys rotate, embedded', () => {
   afterAll(() => rm(root, { recursive: true, force: true }))
   beforeEach(async () => {
     cwd = join(root, String(++round))
-    await cp(join(root, 'template'), join(cwd, '.mason'), { recursive: true })
+    await mkdir(cwd)
+    // the program copies these 900 files in a quarter of the time
+    await promisify(execFile)('cp', ['-r', join(root, 'template'), join(cwd, '.mason')])
   })
 
   test('puts all secrets under a new master key, says so, and leaves one file that only its owner can read', async () => {

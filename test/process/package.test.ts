@@ -44,7 +44,11 @@ test('the package has the console, compressed, in at most 1 MB of its tarball', 
 
 test('the package has no part of LangSmith, which would trace runs over a connection of its own', async () => {
   const built = join(project, 'node_modules', 'mason-runtime', 'dist', 'src')
-  for (const file of ['graph/router.js', 'models/providers/openai/langchain-clients.js'])
+  for (const file of [
+    'graph/router.js',
+    'models/providers/openai/langchain-clients.js',
+    'chunks/langchain.js',
+  ])
     expect(await readFile(join(built, file), 'utf8')).not.toContain('node_modules/langsmith/')
 })
 

@@ -7,14 +7,15 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureDatabaseId } from '../../src/infra/database/database-id.ts'
-import { migratePostgres, openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { submitRun } from '../../src/producer/submit-run.ts'
+import type { Backend } from '../support/backend.ts'
 import { type Running, runCli, startCli } from '../support/cli.ts'
 import { waitedFor } from '../support/clock.ts'
+import { askDoctor } from '../support/doctor.ts'
 import { dropKeys } from '../support/drop-keys.ts'
-import { serversMissing } from '../support/processes.ts'
+import { openOwnServers, serversMissing } from '../support/processes.ts'
 import { until } from '../support/runs.ts'
-import { dropDatabase, runAsAdmin, urlOf } from '../support/setup-served.ts'
+import { urlOf } from '../support/setup-served.ts'
 import { inGate, testInAll } from '../support/tier.ts'
 
 /** Two Masons with a database each on one Redis, as processes. */
@@ -22,7 +23,9 @@ import { inGate, testInAll } from '../support/tier.ts'
 describe.skipIf(serversMissing !== null)(`two Masons on one Redis (${serversMissing ?? 'served'})`, () => {
   const REDIS_URL = process.env.TEST_REDIS_URL ?? ''
   const prefix = `mason_owner_${randomBytes(4).toString('hex')}`
-  const [own, other] = [`${prefix}_own`, `${prefix}_other`]
+  const backends: Backend[] = []
+  /** The names of their databases. */
+  let [own, other] = ['', '']
   let cwd: string
   let redis: Redis
   const running: Running[] = []
@@ -58,21 +61,22 @@ describe.skipIf(serversMissing !== null)(`two Masons on one Redis (${serversMiss
   beforeAll(async () => {
     cwd = await mkdtemp(join(tmpdir(), 'mason-owner-'))
     redis = new Redis(REDIS_URL)
-    for (const name of [own, other]) {
-      await runAsAdmin(`CREATE DATABASE ${name}`)
-      await migratePostgres(urlOf(name))
-      const database = openPostgresDatabase({ url: urlOf(name), max: 1 })
-      ids[name] = await ensureDatabaseId(database)
-      expect(await ensureDatabaseId(database)).toBe(ids[name])
+    for (let nth = 0; nth < 2; nth++) {
+      const backend = await openOwnServers()
+      backends.push(backend)
+      const database = await backend.openDatabase()
+      const id = await ensureDatabaseId(database)
+      expect(await ensureDatabaseId(database)).toBe(id)
+      ids[backend.config.queuePrefix] = id
       await database.close()
     }
+    ;[own = '', other = ''] = Object.keys(ids)
     expect(ids[own]).not.toBe(ids[other])
   })
   afterAll(async () => {
     await stop(...running)
-    for (const name of [own, other]) await dropDatabase(name)
+    for (const backend of backends) await backend.drop()
     await dropKeys(REDIS_URL, prefix)
-    await dropKeys(REDIS_URL, other)
     await redis.quit()
     await rm(cwd, { recursive: true, force: true })
   })
@@ -100,15 +104,15 @@ describe.skipIf(serversMissing !== null)(`two Masons on one Redis (${serversMiss
   })
 
   test('the doctor says whose prefix it is, and changes nothing', async () => {
-    const free = await run(own, ['doctor'], own)
+    const free = await askDoctor(settings(own, own))
     expect(free.stdout).toMatch(new RegExp(`ok +queue +prefix ${own}, which the first start claims`))
     expect(free.stdout).toMatch(
       /warn +registry +the built-in offline model plans all runs.*\n +-> set OPENAI_API_KEY/,
     )
     expect(await redis.get(`${own}:mason-database`)).toBeNull()
-    const mine = await run(own, ['doctor'])
+    const mine = await askDoctor(settings(own))
     expect(mine.stdout).toContain(`prefix ${prefix} belongs to this database, ${ids[own]}`)
-    const theirs = await run(other, ['doctor'])
+    const theirs = await askDoctor(settings(other))
     expect(theirs.stdout).toMatch(/ERROR +queue +the queue prefix/)
     expect(theirs.stdout).toContain('mason queue claim')
     expect(theirs.code).toBe(1)

@@ -62,6 +62,9 @@ export type World = {
 export const useWorld = (leaseMs = 30_000): World => {
   const world = {} as World
   const processes = createProcesses()
+  /** Workers of a test that are as any other one and were left alone, the latest of which outlives it: a start is a second of computing. */
+  const untouched = new Set<WorkerProcess>()
+  let idle: WorkerProcess | undefined
   let backend: Backend
   let runtime: TestRuntime
   let database: Database
@@ -79,23 +82,44 @@ export const useWorld = (leaseMs = 30_000): World => {
     world.graph = runtime.graph
   })
   afterEach(async () => {
-    await processes.end()
+    idle = [...untouched].at(-1)
+    untouched.clear()
+    await processes.end(idle)
     world.model?.reset()
     world.gate?.reset()
   })
   afterAll(async () => {
+    await processes.end()
     await runtime?.close()
     await Promise.all([world.model?.close(), world.gate?.close()])
     await backend?.drop()
   })
 
-  world.startWorker = ({ leaseMs: ownLeaseMs = leaseMs, ...options } = {}) =>
-    processes.start({
-      config: { ...backend.config, leaseMs: ownLeaseMs },
-      modelUrl: world.model.baseUrl,
-      ...options,
-    })
-  world.submit = async (prompt) => (await world.api.submit({ prompt, user_id: 'u1' })).run.id
+  /** For a test whose first step is not the start of a worker like that one. */
+  const endIdle = async (): Promise<void> => {
+    if (idle) await processes.end()
+    idle = undefined
+  }
+  world.startWorker = async (options) => {
+    if (options) await endIdle()
+    const { leaseMs: ownLeaseMs = leaseMs, ...more } = options ?? {}
+    const config = { ...backend.config, leaseMs: ownLeaseMs }
+    const worker = idle ?? (await processes.start({ config, modelUrl: world.model.baseUrl, ...more }))
+    idle = undefined
+    if (options) return worker
+    worker.lines.length = 0
+    untouched.add(worker)
+    void worker.exited.then(() => untouched.delete(worker))
+    const signal = (name: NodeJS.Signals): void => {
+      untouched.delete(worker)
+      worker.signal(name)
+    }
+    return { ...worker, signal }
+  }
+  world.submit = async (prompt) => {
+    await endIdle()
+    return (await world.api.submit({ prompt, user_id: 'u1' })).run.id
+  }
   world.lapseBulk = async () => {
     await database.query('UPDATE bulk_jobs SET due_at = clock_timestamp()')
   }

@@ -18,7 +18,7 @@ const kindOf = ({ project, moduleId }: TestSpecification): string =>
 /** Half a minute or more, and short to read: vitest, which takes large files first, would start them last. */
 const longest = [
   ...['process/cli', 'process/take-over', 'process/workers', 'process/payment-restart'],
-  ...['process/crash-points', 'process/models', 'process/runs'],
+  ...['process/crash-points', 'process/commands'],
   ...['features/payments/agent-payments', 'engine/runs/orders', 'files/files', 'regexes'],
 ].map((name) => `/test/${name}.test.ts`)
 

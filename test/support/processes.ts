@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { type Backend, servedOn } from './backend.ts'
 import { scriptFlags } from './script-flags.ts'
 import { migrateServed } from './served-logins.ts'
-import { dropDatabase, runAsAdmin, urlOf } from './setup-served.ts'
+import { dropDatabase, runAsAdmin, templateSetting, urlOf } from './setup-served.ts'
 import type { WorkerLine, WorkerTask } from './worker-process.ts'
 
 /** Why tests that need servers are skipped, or null. */
@@ -23,9 +23,6 @@ export const openOwnServers = async (): Promise<Backend> => {
   if (!template) await migrateServed(urlOf(name))
   return servedOn(name)
 }
-
-/** Names the migrated database that the files of a run copy, where it has one. */
-const templateSetting = 'MASON_TEST_TEMPLATE'
 
 /** Before a run of tests: migrates one database for all of them. Gives what drops it. */
 export const makeTemplate = async (): Promise<() => Promise<void>> => {
@@ -99,10 +96,11 @@ export const createProcesses = () => {
 
   return {
     start,
-    /** Kills what is left, frozen ones too. */
-    async end(): Promise<void> {
+    /** Kills what is left, frozen ones too, but this one. */
+    async end(kept?: WorkerProcess): Promise<void> {
+      const left = [...children].filter(({ pid }) => pid !== kept?.pid)
       await Promise.all(
-        [...children].map((child) => {
+        left.map((child) => {
           const gone = once(child, 'exit')
           child.kill('SIGKILL')
           return gone

@@ -35,6 +35,9 @@ export const dropDatabase = async (name: string, attempts = 100): Promise<void> 
   }
 }
 
+/** Names the migrated database that files of tests with processes copy, where a run has one. */
+export const templateSetting = 'MASON_TEST_TEMPLATE'
+
 /** Makes the database once, migrated and with the rows that Mason brings; each test file works in a copy of it. */
 export default async (project: TestProject) => {
   const name = `mason_template_${randomBytes(4).toString('hex')}`
@@ -46,5 +49,6 @@ export default async (project: TestProject) => {
   await seedDatabase(database)
   await database.close()
   project.provide('template', name)
+  process.env[templateSetting] = name
   return () => dropDatabase(name)
 }

@@ -1,7 +1,7 @@
 import { hasRow, queryOne } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import { sendEffect } from '../../state/effect-protocol.ts'
-import { EffectRefusedError, MasonError } from '../../state/errors.ts'
+import { EffectRefusedError, isMasonError, MasonError, toErrorMessage } from '../../state/errors.ts'
 import type { EffectStatus } from '../../state/operations.ts'
 import type { EffectRequest, EffectResult, UnknownEffect } from '../../state/ports/effects.ts'
 import type { CallRef, RunLog } from '../../state/ports/run-log.ts'
@@ -96,9 +96,12 @@ export const performEffect = async (
       return { effect_id: effectId, response }
     }
   } catch (thrown) {
+    // known by its code: a package of tools may have a copy of Mason of its own
+    if ((thrown as { code?: unknown } | null)?.code !== 'effect_refused') throw thrown
+    const refusal = isMasonError(thrown) ? thrown : new EffectRefusedError(toErrorMessage(thrown))
     // stored before the call can have it: a take-over does not send what was refused
-    if (thrown instanceof EffectRefusedError) await markOutcome('refused', thrown.message)
-    throw thrown
+    await markOutcome('refused', refusal.message)
+    throw refusal
   }
   throw createUnknownEffectError(effectId, { ...effect, error: error ?? lostWorkerText })
 }

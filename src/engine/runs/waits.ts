@@ -127,24 +127,24 @@ const queueParkedSql = (condition: string, order: string): string => `
     WHERE r.tenant = found.tenant AND r.run_id = found.run_id AND r.status IN ${parkedStatusesSql} RETURNING r.tenant, r.run_id
   ), wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT tenant, run_id FROM run)`
 
-const isThisWaitSql = `w.tenant = found.tenant AND w.run_id = found.run_id AND w.plan_seq = found.plan_seq
-    AND w.call_index = found.call_index AND w.part = found.part`
+const isThisWaitSql = `w.tenant = found.tenant AND w.run_id = found.run_id AND w.plan_seq = found.plan_seq AND w.call_index = found.call_index AND w.part = found.part`
+const unseenSql = 'w.done_at IS NOT NULL AND w.seen_at IS NULL'
+const dueSql = 'w.done_at IS NULL AND LEAST(w.due_at, w.poll_at) <= clock_timestamp()'
+const anyStatement = `SELECT 1 FROM waits w WHERE ${unseenSql} UNION ALL SELECT 1 FROM waits w WHERE ${dueSql} LIMIT 1`
 
 /** The second guard: an end that parking has missed. */
-const endedStatement = `${queueParkedSql('w.done_at IS NOT NULL AND w.seen_at IS NULL', 'w.done_at')}
+const endedStatement = `${queueParkedSql(unseenSql, 'w.done_at')}
   UPDATE waits w SET seen_at = clock_timestamp() FROM found WHERE ${isThisWaitSql} AND w.seen_at IS NULL RETURNING w.run_id`
 
 /** What is over its time ends as expired; a job that is to be polled stays open. */
-const dueStatement = `${queueParkedSql(
-  'w.done_at IS NULL AND LEAST(w.due_at, w.poll_at) <= clock_timestamp()',
-  'LEAST(w.due_at, w.poll_at)',
-)}, expired AS (
+const dueStatement = `${queueParkedSql(dueSql, 'LEAST(w.due_at, w.poll_at)')}, expired AS (
     UPDATE waits w SET done_at = clock_timestamp(), seen_at = clock_timestamp(), outcome = '{"status":"expired"}' FROM found
     WHERE ${isThisWaitSql} AND w.done_at IS NULL AND w.due_at <= clock_timestamp()
   ) SELECT run_id FROM run`
 
 /** Queues parked runs again of which a wait has ended unseen, has expired, or is to be polled; returns how many waits. */
 export const wakeWaitingRuns = async (sql: Sql): Promise<number> => {
+  if (!(await hasRow(sql, anyStatement, []))) return 0
   const ended = await sql.query(endedStatement)
   return ended.rows.length + (await sql.query(dueStatement)).rows.length
 }

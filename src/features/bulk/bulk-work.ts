@@ -19,10 +19,10 @@ const batchSize = 8
 /** When a job goes on that a quota, a budget or the database holds up. */
 const retryMs = 10_000
 
+const dueSql = `FROM bulk_jobs WHERE status IN ('queued', 'running') AND due_at <= clock_timestamp() ORDER BY due_at LIMIT 1`
 // materialized, or a join may ask for the oldest again at each row, and claim all of them
 const claimStatement = `
-  WITH pick AS MATERIALIZED (SELECT tenant, job_id FROM bulk_jobs WHERE status IN ('queued', 'running') AND due_at <= clock_timestamp()
-    ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+  WITH pick AS MATERIALIZED (SELECT tenant, job_id ${dueSql} FOR UPDATE SKIP LOCKED)
   UPDATE bulk_jobs j SET status = 'running', claims = claims + 1, due_at = clock_timestamp() + $1::int * interval '1 millisecond'
   FROM pick WHERE j.tenant = pick.tenant AND j.job_id = pick.job_id
   RETURNING j.tenant, j.job_id, j.action, j.reason, j.token_id, j.claims`
@@ -80,7 +80,8 @@ export const createBulkWork = ({ database, log, leaseMs, act }: BulkWorkParts) =
     /** Works on the jobs that are due, until there is none. */
     async run(): Promise<void> {
       while (!closing) {
-        const job = await queryOne<BulkClaim>(database, claimStatement, [leaseMs])
+        const isDue = await hasRow(database, `SELECT 1 ${dueSql}`, [])
+        const job = isDue && (await queryOne<BulkClaim>(database, claimStatement, [leaseMs]))
         if (!job) return
         await workOn(job)
       }

@@ -1,5 +1,5 @@
 import type { Admission } from '../../engine/runs/admission.ts'
-import type { Database } from '../../infra/database/database.ts'
+import { type Database, hasRow } from '../../infra/database/database.ts'
 import { isMasonError, passesSoon, toMasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -9,6 +9,7 @@ import type { ScheduledRequest, ScheduleError, ScheduleView } from './schedule-s
 
 /** How many schedules one pass fires together. */
 const batchSize = 100
+const activeStatement = `SELECT tenant FROM schedules WHERE status = 'active' ORDER BY tenant LIMIT 1`
 /** When another worker fires a schedule whose worker did not say what became of it. */
 const claimMs = 60_000
 /** When a planned time is tried again that was refused for a reason that may pass. */
@@ -31,10 +32,8 @@ type ScheduleClaim = Pick<ScheduleView, 'cron' | 'time_zone' | 'catch_up'> & {
 /** Takes due schedules, businesses in turn, so that ten thousand of one delay those of no other. */
 const claimStatement = `
   WITH RECURSIVE business AS (
-    (SELECT tenant FROM schedules WHERE status = 'active' ORDER BY tenant LIMIT 1)
-    UNION ALL
-    SELECT (SELECT s.tenant FROM schedules s WHERE s.status = 'active' AND s.tenant > b.tenant ORDER BY s.tenant LIMIT 1)
-    FROM business b WHERE b.tenant IS NOT NULL
+    (${activeStatement}) UNION ALL
+    SELECT (SELECT s.tenant FROM schedules s WHERE s.status = 'active' AND s.tenant > b.tenant ORDER BY s.tenant LIMIT 1) FROM business b WHERE b.tenant IS NOT NULL
   ), candidate AS (
     SELECT b.tenant, q.schedule_id, q.nth FROM business b CROSS JOIN LATERAL (
       SELECT s.schedule_id, row_number() OVER () AS nth FROM (
@@ -120,7 +119,8 @@ export const fireSchedules = async (
 ): Promise<FiringCounts> => {
   const sum = { fired: 0, failed: 0 }
   for (;;) {
-    const { rows } = await database.query<ScheduleClaim>(claimStatement)
+    const isActive = await hasRow(database, activeStatement, [])
+    const rows = isActive ? (await database.query<ScheduleClaim>(claimStatement)).rows : []
     await Promise.all(
       rows.map(async (claim) => {
         try {

@@ -85,6 +85,12 @@ export const isRequestError = ({
   code === 'model_context_too_long' ||
   (code === 'model_bad_request' && meaning !== 'unknown_model' && status !== 404)
 
+/** Whether it is this model alone that cannot do what was asked: one more of its vendor may, with more context, tools or eyes. */
+export const isOfModel = ({ code, body = '' }: ProviderError): boolean =>
+  code === 'model_context_too_long' || inability.test(body)
+const inability =
+  /n(?:o|[’'])t support\w{0,2} .{0,12}\b(?:tools?|functions?|images?|vision|audio)\b|\b(?:tools?`?|function calling|images?|vision) .{0,12}(?:is|are) not supported/i
+
 /** Whether it is of no use to ask this model again in the same call. */
 export const isFinalForModel = ({ code, meaning }: ProviderError): boolean =>
   /bad_request|context_too_long|unreadable/.test(code) || meaning === 'bad_output'

@@ -26,6 +26,7 @@ import {
   findErrorScope,
   isFinalForCandidate,
   isFinalForModel,
+  isOfModel,
   isRequestError,
   toCandidateKey,
 } from './error-verdicts.ts'
@@ -310,8 +311,7 @@ export const startCall = (
           noteFailure(end, down)
           // one other vendor may see the request in another way
           if (refusal !== undefined) break
-          // another model may have a longer context, of the same vendor too
-          if (isRequestError(end.error) && end.error.code !== 'model_context_too_long') refusal = end
+          if (isRequestError(end.error) && !isOfModel(end.error)) refusal = end
         }
       }
       const own = refusal && [...tried.values()].find(({ error }) => isRequestError(error))

@@ -19,6 +19,8 @@ const rows = Object.entries(reasonsByMeaning)
 
 /** What a finish reason means; `unknown` for one that fits nothing. */
 export const readFinishMeaning = (reason: string): Meaning | 'unknown' => {
+  // those of almost all replies, without the patterns
+  if (reason === 'stop' || reason === 'tool_calls' || reason === 'end_turn') return 'stop'
   const plain = reason
     .toLowerCase()
     .replaceAll(/[^a-z\d]/g, '')

@@ -106,7 +106,7 @@ export const toArgumentsText = (value: unknown): string => {
 
 /** The text of an object, also where a server has encoded it twice. */
 const readTwice = (text: string): string => {
-  const inner = /^\s*"/.test(text) ? parseJsonOrText(text) : text
+  const inner = /^\s*"/.test(text) ? parseJsonOrText(text) : null
   return typeof inner === 'string' && isWholeObject(inner) ? inner : text
 }
 

@@ -78,18 +78,14 @@ const codes: Record<ErrorMeaning, ModelErrorCode> = {
 }
 const retried: ReadonlySet<ErrorMeaning> = new Set(['bad_output', 'rate_limited', 'unavailable'])
 
-const statusMeanings: Readonly<Record<number, ErrorMeaning>> = {
-  401: 'bad_key',
-  402: 'no_balance',
-  429: 'rate_limited',
-}
+const byStatus: Record<number, ErrorMeaning> = { 401: 'bad_key', 402: 'no_balance', 429: 'rate_limited' }
 
 /** Whether a status says that the model is not at this address. */
 const isElsewhere = (status: number): boolean => status < 400 || [404, 405, 407, 410].includes(status)
 
 /** Statuses of pages that say enough by themselves. */
 const isPlainStatus = (status: number): boolean =>
-  status < 400 || status === 404 || status === 413 || statusMeanings[status] !== undefined
+  status < 400 || status === 404 || status === 413 || byStatus[status] !== undefined
 
 /** What an error means, by its codes, its words and then its status; and what is known of it. */
 const readMeaning = (upstream: UpstreamError, status: number | undefined, waitMs: number | undefined) => {
@@ -100,7 +96,7 @@ const readMeaning = (upstream: UpstreamError, status: number | undefined, waitMs
   if (isLimit) return { meaning: 'rate_limited' as const }
   if (known) return known
   if (status === undefined) return undefined
-  const meaning = statusMeanings[status] ?? (isElsewhere(status) ? 'unknown_model' : undefined)
+  const meaning = byStatus[status] ?? (isElsewhere(status) ? 'unknown_model' : undefined)
   return meaning && { meaning }
 }
 

@@ -5,48 +5,53 @@ const maxWaitMs = 86_400_000
 /** The longest wait for a limit that the server only tells of. */
 const maxResetMs = 600_000
 
-/** The first that fits counts. */
-const units: readonly (readonly [name: RegExp, ms: number])[] = [
-  [/^(ms|mil|毫)/i, 1],
-  [/^(h|st|小)/i, 3_600_000],
-  [/^(s|秒)/i, 1000],
-  [/^(m|分)/i, 60_000],
-  [/^/, 86_400_000],
-]
-/** In English, German, French and Spanish. */
-const unit = String.raw`(?:ms|mill?i\p{L}{0,12}|s(?:[eé][ckg]\p{L}{0,12}|tunden?)?|m(?:in\p{L}{0,12})?|h(?:(?:ou|eu)?rs?|eures?|oras?)?|d(?:ays?|[ií]as?)?|tage?n?|jours?)(?!\p{L})`
-const amount = String.raw`\d{1,15}(?:\.\d{1,9})?\s{0,3}(?:${unit}|毫秒|秒|分|小时|天)`
-const duration = String.raw`(?:${amount}[\s,钟]{0,3}(?:and\s)?){1,5}`
-const time = String.raw`\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z| ?UTC| ?GMT|[+-]\d\d:?\d\d)`
-const isDuration = new RegExp(String.raw`^\s*${duration}$`, 'iu')
+/**
+ * A group of languages a line: its seconds; minutes; hours; days; the words before a wait; those behind one. `~`: any letters follow.
+ * A word of letters that have capitals is whole; others may go on. All in small letters: a pattern that looks past case takes long to compile.
+ */
+const languages = String.raw`
+s|sec~; m|min~; h|hrs?|hours?; d|days?; try(?:ing)? again|retry(?:ing)?(?!\W?(?:attempt|count|limit|times))|wait(?:ing)?|resets?|available (?:again |back )?(?:in|at|after)|back|allowed (?:again )?(?:in|at|after)|cool.?down
+sek~; min~; std|stunden?|uur|tim~; tage?n?|dag~; versuch~|warte~|erneut|opnieuw|probeer|wacht~|f[öo]rs[öo]k|pr[øo]v|v[äe]nt~; (?:erneut|wieder|nochmals?) (?:versuch|prob)~|opnieuw
+s[eé][cg]~; min~; heures?|hor?as?|or[ae]; jours?|d[ií]as?|giorn~; r[ée]essay~|attend(?:ez|re|i|ere|ete)|patient~|r?e?int[ée]nt~|esper[ae]~|tent(?:e|ar)|aguard~|riprov~|aspett~
+с|сек~|sek~; м|мин~|хв~; ч|час~|годин~|godz~|hod~; д|дн~|день|дней|dni|dzień; повтор~|попроб~|попытк~|подожд~|снова|спроб~|зачека~|ponownie|spróbuj~|poczek~|odczek~|zkuste|počkej~
+sn|san~; dk|dak~; sa|saat~; gün~; tekrar|yeniden|bekle~; (?:sonra|içinde)?[^.;\d]{0,12}(?:tekrar|yeniden|bekle)
+giây|detik; phút|menit|minit; giờ|jam; ngày|hari; thử lại|đợi|chờ|coba lagi|cuba|ulangi|tunggu
+秒; 分[钟鐘]?; 个?小[时時]|時間; 天|日; 等(?=待|\s?\d)|重[试試]|再試行; [之以]?[后後][^。；]{0,8}(?:重[试試新置]|再[试試次度请請来]|恢复|解除)|間?お?待
+초; 분; 시간; 일; 재시도|대기; (?!당)[가-힣\s]{0,8}(?:다시|재시도|기다|대기)
+ثا?ن~|ثوا~; دق~; ساع~; يوم|أيام|روز; أخرى|انتظ~|المحاولة|إعادة|تلاش; دیگر|بعد|صبر
+सेक~|วินาที; मिनट|นาที; घंट~|ชั่วโมง; दिन|วัน; पुनः|प्रतीक्षा|ลองใหม่|รอ(?!บ)|อีกครั้ง; [^।;\d]{0,12}(?:बाद|प्रतीक्षा|रुक)`
+  .replaceAll('~', String.raw`[^\s\d.,:;!?]{0,12}`)
+  .split('\n')
+  .map((line) => line.split(/;\s/))
+const join = (column: number): string => languages.flatMap((line) => line[column] || []).join('|')
+const units = [join(0), join(1), join(2), join(3), 'ms|mill?i[a-zé]{0,12}|毫秒']
+const unitMs = [1000, 60_000, 3_600_000, 86_400_000, 1]
+const amount = String.raw`(\d{1,15}(?:[.,]\d{1,9})?)\s{0,3}(?:${units.map((names) => `(${names})`).join('|')})(?!\p{LC})`
+const duration = String.raw`(?:${amount.replaceAll(/\((?!\?)/g, '(?:')}[\s,]{0,3}(?:(?:and|und|et?|y|и|và|dan)\s)?){1,5}`
+const time = String.raw`\d{4}-\d\d-\d\d[t ][\d:.]{5,20}(?:z| ?utc| ?gmt|[+-]\d\d:?\d\d)`
+const isDuration = new RegExp(String.raw`^\s*${duration}$`, 'u')
 /** ISO, or that of HTTP: `Date.parse` reads a year in any text with a number. */
 const isDate = /^\s*(?:\d{4}-\d\d-\d\d[T ]|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? .{1,16})\d\d:\d\d/i
-/** The words around a wait. */
-const before = String.raw`try(?:ing)? again|retry(?:ing)?(?!\W?(?:attempt|count|limit|times))|wait(?:ing)?|resets?|available (?:again |back )?(?:in|at|after)|back|allowed (?:again )?(?:in|at|after)|cool-?down|versuchen|warten|erneut|r[ée]essay\p{L}{0,12}|attend(?:ez|re)|int[ée]nt\p{L}{0,12}|espere`
 const phrases = [
-  new RegExp(String.raw`(?:${before})\b[^.;\d]{0,40}(${duration}|${time})`, 'iu'),
-  new RegExp(`(${duration})[之以]?[后後][^。；]{0,8}(?:重[试試新置]|再[试試次请来]|恢复|解除)`, 'iu'),
-  new RegExp(String.raw`等待?\s{0,3}(${duration})`, 'iu'),
+  new RegExp(String.raw`(?<!\p{LC})(?:${join(4)})(?!\p{LC})[^.;。；।\d]{0,40}(${duration}|${time})`, 'u'),
+  new RegExp(String.raw`(${duration})\s{0,3}(?:${join(5)})`, 'u'),
 ]
 
-/** "1h2m3.5s", "20 seconds", "350ms". */
+/** "1h2m3.5s", "20 seconds", "350ms", "1,5 Minuten". */
 const parseDurationMs = (text: string): number =>
-  [...text.matchAll(/(\d{1,15}(?:\.\d{1,9})?)\s{0,3}([^\d\s,]{1,12})/g)].reduce(
-    (sum, [, number, name = '']) => {
-      const [, ms = 0] = units.find(([pattern]) => pattern.test(name)) ?? []
-      return sum + Number(number) * ms
-    },
-    0,
-  )
+  [...text.matchAll(new RegExp(amount, 'gu'))].reduce((sum, [, number = '', ...names]) => {
+    const plain = number.replace(/,(?=\d{3}$)/, '').replace(',', '.')
+    return sum + Number(plain) * (unitMs[names.findIndex(Boolean)] ?? 0)
+  }, 0)
 
 /** A time in the past does not count. A number is an amount of `unitMs`, or seconds or milliseconds since 1970. */
 const toWaitMs = (value: unknown, unitMs: number, nowMs: number): number | undefined => {
   if (isJsonObject(value)) return toWaitMs(value.seconds, 1000, nowMs)
   if (typeof value !== 'number' && (typeof value !== 'string' || value.trim() === '')) return undefined
-  const text = String(value)
+  const text = String(value).toLowerCase()
   if (isDuration.test(text)) return Math.min(maxWaitMs, Math.ceil(parseDurationMs(text)))
   const number = Number(value)
-  const dateMs = isDate.test(text) ? Date.parse(text) : Number.NaN
+  const dateMs = isDate.test(text) ? Date.parse(text.toUpperCase()) : Number.NaN
   const atMs = Number.isNaN(number) ? dateMs : number < 1e12 ? number * 1000 : number
   const ms = number < 1e9 ? number * unitMs : Math.max(0, atMs - nowMs)
   return ms >= 0 ? Math.min(maxWaitMs, ms) : undefined
@@ -61,22 +66,38 @@ const limits = [
   'ratelimit-*',
 ]
 
+/** The limits of the header `RateLimit` of IETF's drafts: `limit=9, remaining=0, reset=30` or `"a";r=0;t=30, "b";r=5`. */
+const splitLimits = (header: string | null): string[] =>
+  header?.split(/,(?=\s*(?:"[^"]*"|[\w-]+)\s*;)/).map((limit) => limit.trim()) ?? []
+const readParameter = (limit: string | undefined, names: string): string | null =>
+  new RegExp(String.raw`(?:^|[;,\s])(?:${names})\s*=\s*(\d+)`, 'i').exec(limit ?? '')?.[1] ?? null
+
 /**
  * The wait that headers ask for, and the one until the limits that are used up are full again; where none is known to be
  * used up, until the first is; a long one that is known not to be used up does not count. Vendors send limits with each reply: they say nothing about another error.
  */
 export const readHeaderWaits = (from: Headers, now: Date): HeaderWaits => {
-  const read = (name: string, unitMs: number) => toWaitMs(from.get(name), unitMs, now.getTime())
-  const resets = limits.flatMap((name) => {
-    const ms = read(name.replace('*', 'reset'), 1000)
-    const left = Number.parseFloat(from.get(name.replace('*', 'remaining')) ?? '')
+  const read = (value: string | null, unitMs: number) => toWaitMs(value, unitMs, now.getTime())
+  const named = limits.map((name) => ['remaining', 'reset'].map((part) => from.get(name.replace('*', part))))
+  const policies = splitLimits(from.get('ratelimit-policy'))
+  const combined = splitLimits(from.get('ratelimit')).map((limit) => {
+    const [name] = limit.split(';')
+    const policy = policies.length === 1 ? policies[0] : policies.find((one) => one.startsWith(`${name};`))
+    // where it is not said, it is full again within the window of its policy
+    return [
+      readParameter(limit, 'remaining|r'),
+      readParameter(limit, 'reset|t') ?? readParameter(policy, 'w'),
+    ]
+  })
+  const resets = [...named, ...combined].flatMap(([remaining, reset]) => {
+    const ms = read(reset ?? null, 1000)
+    const left = Number.parseFloat(remaining ?? '')
     return ms && !(left > 0 && ms > 60_000) ? [{ ms: Math.min(maxResetMs, ms), isUsedUp: left === 0 }] : []
   })
   const usedUp = resets.filter(({ isUsedUp }) => isUsedUp).map(({ ms }) => ms)
-  const all = resets.map(({ ms }) => ms)
   return {
-    askedMs: read('retry-after-ms', 1) ?? read('retry-after', 1000),
-    resetMs: usedUp.length > 0 ? Math.max(...usedUp) : all.length > 0 ? Math.min(...all) : undefined,
+    askedMs: read(from.get('retry-after-ms'), 1) ?? read(from.get('retry-after'), 1000),
+    resetMs: usedUp.length > 0 ? Math.max(...usedUp) : resets.map(({ ms }) => ms).sort((a, b) => a - b)[0],
   }
 }
 export type HeaderWaits = { askedMs?: number | undefined; resetMs?: number | undefined }
@@ -99,6 +120,10 @@ const findWaitField = (value: unknown, nowMs: number, depth = 0): number | undef
 
 /** The wait that a body asks for, in a field or in words. */
 export const readBodyWaitMs = (json: unknown, words: string, nowMs = Date.now()): number | undefined => {
-  const found = phrases.map((phrase) => phrase.exec(words)?.[1]).find((text) => text !== undefined)
+  const plain = words
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll(/[٠-٩۰-۹]/g, (digit) => `${digit.charCodeAt(0) % 16}`)
+  const found = phrases.map((phrase) => phrase.exec(plain)?.[1]).find((text) => text !== undefined)
   return findWaitField(json, nowMs) ?? toWaitMs(found, 1000, nowMs)
 }

@@ -322,6 +322,15 @@ describe('a worker that has lost the run', () => {
     expect(await codeOf(perform(manual, fence))).toBe('effect_unknown')
   })
 
+  test('that is refused by the error of another copy of Mason is refused', async ({ database }) => {
+    const { perform, row } = await start(database)
+    const foreign = Object.assign(new Error('card expired'), { code: 'effect_refused' })
+    const send = () => Promise.reject(foreign)
+    const { request } = provider()
+    await expect(perform(request({ class: 'manual', send }))).rejects.toBeInstanceOf(EffectRefusedError)
+    expect(await row()).toMatchObject({ status: 'refused', error: 'card expired' })
+  })
+
   test('that is refused stays so for a worker that takes over, with its reason', async ({ database }) => {
     const { perform, row, takeOver } = await start(database)
     const { sent, request } = provider()

@@ -705,6 +705,21 @@ describe('the error that a business sees', () => {
     expect(error).toMatchObject({ code: 'model_context_too_long', detail: { attempts: 2 } })
   })
 
+  test.each([
+    ['registry.ollama.ai/library/m1:latest does not support tools', '36'],
+    ['The `tools` parameter is not supported with this model.', '36'],
+    ["This model doesn't support image input.", '36'],
+    ["Function 'search' with argument location is not supported", null],
+  ])('is not that of a model that cannot do it, where one of its vendor can: %s', async (words, answer) => {
+    const route = openRoute(twoModels(server.baseUrl, 'shared'))
+    server.script(({ body }) =>
+      body.model === 'm1' ? { failure: { status: 400, body: named(words, 'api_error') } } : { text: '36' },
+    )
+    const reply = await callWith(route, { role: 'planner' }).catch(() => null)
+    expect(reply?.result.text ?? null).toBe(answer)
+    expect(route.health.stateOf('model', 'm1')).toBeNull()
+  })
+
   test('is its own 400, where the other vendor refuses the request too', async () => {
     const route = openRoute(twoModels(server.baseUrl, 'two'))
     server.script(({ body }) => ({

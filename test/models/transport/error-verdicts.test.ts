@@ -148,6 +148,31 @@ test.each([
   [400, 'request limit exceeded 32 MB', 'e', 'model_bad_request', undefined],
   [400, 'Saldo: parámetro insuficiente', 'e', 'model_bad_request', undefined],
   [400, 'параметр баланса недостаточен', 'e', 'model_bad_request', undefined],
+  // what vendors of today say
+  [403, 'Key limit exceeded (monthly limit). Manage it', 'e', 'model_unauthorized', 'no_balance'],
+  [429, 'Your account has exhausted its free trial quota', 'e', 'model_rate_limited', 'no_balance'],
+  [429, 'you have used up your daily free allocation', 'e', 'model_rate_limited', 'no_balance'],
+  [429, '您的套餐已到期，续费即可恢复', '1309', 'model_rate_limited', 'no_balance'],
+  [400, 'Organization has been restricted.', 'organization_restricted', 'model_unauthorized', 'bad_key'],
+  [400, 'the user input is restricted to 5 items', 'e', 'model_bad_request', undefined],
+  [200, 'Open api daily request limit reached', 'e', 'model_rate_limited', 'rate_limited'],
+  [200, '5-hour usage limit reached', 'e', 'model_rate_limited', 'rate_limited'],
+  [400, 'The provided model identifier is invalid.', 'e', 'model_bad_request', 'unknown_model'],
+  [403, "You don't have access to the model with this ID.", 'e', 'model_bad_request', 'unknown_model'],
+  [400, 'It does not work with the specified model, m.', 'e', 'model_bad_request', 'unknown_model'],
+  [403, 'Model disabled.', 'e', 'model_bad_request', 'unknown_model'],
+  [400, 'the tool of this model disabled its cache', 'e', 'model_bad_request', undefined],
+  [500, 'input is too large to process.', 'e', 'model_context_too_long', 'too_long'],
+  [400, 'Input is longer than the maximum model length of 4096', 'e', 'model_context_too_long', 'too_long'],
+  [400, "Input is longer than the model's context length", 'e', 'model_context_too_long', 'too_long'],
+  [400, 'The prompt is greater than the context length', 'e', 'model_context_too_long', 'too_long'],
+  [429, 'Request too large for m on tokens per min: 9', 'tokens', 'model_context_too_long', 'too_long'],
+  [429, 'Rate limit reached for m on tokens per min', 'tokens', 'model_rate_limited', 'rate_limited'],
+  [500, 'Failed to parse input at pos 9: <tool_call>', 'e', 'model_bad_reply', 'bad_output'],
+  [400, 'Failed to parse fc related info to json format!', 'e', 'model_bad_reply', 'bad_output'],
+  [400, 'Failed to parse the request', 'e', 'model_bad_request', undefined],
+  [400, 'It was considered high risk', 'e', 'model_content_filtered', 'filtered'],
+  [400, 'no', 'InputTextSensitiveContentDetected', 'model_content_filtered', 'filtered'],
   // a token of JSON, and one of access
   [400, 'The token is incorrect for JSON at position 4', 'e', 'model_bad_request', undefined],
   [400, 'Your access token has expired', 'e', 'model_unauthorized', 'bad_key'],
@@ -159,6 +184,7 @@ test.each([
 test.each([
   [{ header: { code: 11202, message: 'AppIdQpsOverFlowError:(qps overflow)' } }, 'rate_limited'],
   [{ Response: { Error: { Code: 'FailedOperation.ResourcePackExhausted', Message: 'no' } } }, 'no_balance'],
+  [{ Response: { Error: { Code: 'ResourceUnavailable.InArrears', Message: 'no' } } }, 'no_balance'],
   [{ Response: { Error: { Code: 'AuthFailure.SecretIdNotFound', Message: 'no' } } }, 'bad_key'],
 ] as const)('the error %j in a reply is %s', (body, meaning) => {
   expect([findReportedError(body), readErrorObject(body).meaning]).toEqual([body, meaning])
@@ -209,6 +235,36 @@ test.each([
   ['Veuillez réessayer dans 20 secondes', 20_000],
   ['Inténtelo de nuevo en 15 segundos', 15_000],
   ['Next request allowed in 7 sec', 7000],
+  ['Bitte in 1,5 Minuten erneut versuchen', 90_000],
+  ['20s后重试', 20_000],
+  ['請在 2 小時後重試', 7_200_000],
+  ['1時間後に再度お試しください', 3_600_000],
+  ['３０秒お待ちください', 30_000],
+  ['Слишком много запросов. Повторите попытку через 20 секунд.', 20_000],
+  ['Подождите 2 минуты', 120_000],
+  ['Попробуйте ещё раз через 1 час', 3_600_000],
+  ['Ваш тариф истекает через 7 дней', undefined],
+  ['Не более 20 запросов за 60 секунд, повторите через 5 сек.', 5000],
+  ['20초 후에 다시 시도해 주세요.', 20_000],
+  ['1분 뒤 재시도하십시오', 60_000],
+  ['30초 동안 기다려 주세요', 30_000],
+  ['요청은 60초당 20회까지 허용됩니다', undefined],
+  ['Tente novamente em 20 segundos.', 20_000],
+  ['Aguarde 2 minutos', 120_000],
+  ['Riprova tra 20 secondi.', 20_000],
+  ['Attendi 1 ora', 3_600_000],
+  ['Lütfen 20 saniye sonra tekrar deneyin.', 20_000],
+  ['2 dakika bekleyin', 120_000],
+  ['Vui lòng thử lại sau 20 giây.', 20_000],
+  ['Hãy đợi 2 phút', 120_000],
+  ['Silakan coba lagi dalam 20 detik.', 20_000],
+  ['Harap tunggu 2 menit', 120_000],
+  ['يرجى المحاولة مرة أخرى بعد 20 ثانية', 20_000],
+  ['انتظر ٣٠ ثانية', 30_000],
+  ['Probeer het over 20 seconden opnieuw', 20_000],
+  ['Spróbuj ponownie za 2 minuty', 120_000],
+  ['कृपया 20 सेकंड बाद पुनः प्रयास करें', 20_000],
+  ['กรุณาลองใหม่ใน 20 วินาที', 20_000],
   ['20 requests are allowed per 60 seconds; retry after 3 seconds', 3000],
   ['at most 3 are allowed within 1 day. Try again in 20s', 20_000],
   ['Only 50 free requests are allowed per 24 hours', undefined],
@@ -226,6 +282,21 @@ test.each([
   ['2025-01-01T00:00:00Z', 0],
 ] as const)('the field of a wait with "%s" asks for %s', (value, ms) => {
   expect(readBodyWaitMs({ retry_after: value }, '', startMs)).toBe(ms)
+})
+
+test.each([
+  ['limit=100, remaining=0, reset=30', null, 30_000],
+  ['limit=100, remaining=7, reset=300', null, undefined],
+  ['"default";r=0;t=30', '"default";q=100;w=60', 30_000],
+  ['"burst";r=0;t=3, "day";r=0;t=500;pk=:cHJv:, "hour";r=9;t=400', null, 500_000],
+  ['day;t=20;r=0', null, 20_000],
+  ['"burst, fast";r=5;t=50, "day";r=0', '"burst, fast";q=9;w=9, "day";q=100;w=60;qu="requests"', 60_000],
+  ['limit=10, remaining=0', '10;w=40', 40_000],
+  ['"default";r=0', null, undefined],
+  ['soon', null, undefined],
+] as const)('RateLimit %s with the policy %s asks for a wait of %s', (limit, policy, ms) => {
+  const headers = { RateLimit: limit, ...(policy && { 'RateLimit-Policy': policy }) }
+  expect(readHeaderWaits(new Headers(headers), new Date()).resetMs).toBe(ms)
 })
 
 test.each([

@@ -1,10 +1,11 @@
+import { z } from 'zod'
 import * as core from '../../../features/core.ref.ts'
 import { type FeatureSource, loadFeatures, loadKind, openFeatures } from '../../../features/load-features.ts'
 import type { Config, Environment } from '../../../infra/config/config.ts'
 import { databaseSettings, type ProcessRole } from '../../../infra/config/role-settings.ts'
 import { isMasonError, toErrorMessage } from '../../../state/errors.ts'
 import { featureSources } from '../../features.generated.ts'
-import { listOwnSources, loadFeatureSources, readFeatureMigrations } from '../../load-feature-sources.ts'
+import { loadFeatureSources, readFeatureMigrations } from '../../load-feature-sources.ts'
 import { executorSettings, inspectConfig } from '../../read-config.ts'
 import { withCommandName } from '../command-name.ts'
 import { exitCodes } from '../errors.ts'
@@ -52,12 +53,10 @@ const databaseChecks: typeof checks = [
 const checkFeatures = async (config: Config): Promise<LoadedFeatures & { findings: DoctorFinding[] }> => {
   try {
     const sources = await loadFeatureSources(config.featureFolders)
-    const own = await loadFeatures(listOwnSources(sources))
+    const loaded = await loadFeatures(sources)
+    const own = loaded.filter(({ source: { migrations } }) => migrations !== undefined)
     await checkHandles(sources, config)
-    const known = Object.assign(
-      {},
-      ...(await loadFeatures(sources)).map((one) => one.definition.settings?.shape),
-    )
+    const known = Object.assign({}, ...loaded.map(({ definition }) => definition.settings?.shape))
     const unknown = Object.keys(config.featureVariables ?? {}).filter((name) => !(name in known))
     const findings = [
       ...own.map(({ definition: { id } }) => pass(`${id} of mason.config loads`)),
@@ -84,25 +83,24 @@ const checkHandles = async (sources: readonly FeatureSource[], config: Config): 
   await features.addRoutes(noServices as never, noServices as never)
 }
 
+const lines = z.array(z.object({ ok: z.boolean(), text: z.string(), remedy: z.string().optional() }))
 /** Those of features, which also run when the database is fine. */
 const loadFeatureChecks = async ({ sources }: LoadedFeatures): Promise<typeof checks> =>
-  (await loadKind(sources, 'doctor')).map(({ definition: { name, settings, check } }) => ({
+  (await loadKind(sources, 'doctor')).map(({ file, definition: { name, settings, check } }) => ({
     name,
     needs: settings,
-    check: (config) =>
-      check(config, { readDatabase: (read) => withUnmigratedDatabase(config, read), pass, fail }),
+    async check(config) {
+      const { data } = lines.safeParse(
+        await check(config, { readDatabase: (read) => withUnmigratedDatabase(config, read), pass, fail }),
+      )
+      return (
+        data ?? [fail(`${file} returned no list of lines`, 'return what pass() and fail() make: [pass(…)]')]
+      )
+    },
   }))
 
-/** What an executor of payments does not do, or has no right to look at. */
-const notOfPayments = [
-  checkAccess,
-  checkModel,
-  checkTools,
-  checkRegistry,
-  checkFiles,
-  checkQueueOwner,
-  checkLearning,
-]
+/** Of these, what an executor of payments does and has a right to look at. */
+const ofExecutor: readonly DoctorCheck[] = [checkNode, checkDatabase, checkQueue, checkDataFolder, checkDisk]
 
 const doctorTimeoutMs = 10_000
 
@@ -125,9 +123,8 @@ export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promis
         'remove it here: who can read it and the database can read the secrets of payment providers',
       ),
     )
-  const canRun = ({ needs, check }: (typeof checks)[number]): boolean =>
-    !needs.some((setting) => invalidSettings.has(setting)) &&
-    !(role === 'payments' && notOfPayments.includes(check))
+  const canRun = ({ needs }: (typeof checks)[number]) => !needs.some((one) => invalidSettings.has(one))
+  const isOfRole = ({ check }: (typeof checks)[number]) => role !== 'payments' || ofExecutor.includes(check)
   const run = async ({ name, check }: (typeof checks)[number]) => ({
     name,
     findings: await runCheck(() => check(config, signal, features)),
@@ -135,11 +132,13 @@ export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promis
   const all = [
     { name: 'settings', findings: settings },
     { name: 'features', findings },
-    ...(await Promise.all(checks.filter(canRun).map(run))),
+    ...(await Promise.all(checks.filter(isOfRole).filter(canRun).map(run))),
   ]
   // last, because an embedded database can be opened once at a time
   if (all.find(({ name }) => name === 'database')?.findings.every(({ ok }) => ok))
-    for (const one of [...(await loadFeatureChecks(features)), ...databaseChecks].filter(canRun))
+    for (const one of [...(await loadFeatureChecks(features)), ...databaseChecks.filter(isOfRole)].filter(
+      canRun,
+    ))
       all.push(await run(one))
   for (const { name, findings } of all)
     for (const finding of findings) terminal.out.write(formatFinding(name, finding, terminal))
@@ -161,11 +160,8 @@ const runCheck = async (check: () => Promise<DoctorFinding[]>): Promise<DoctorFi
   }
 }
 
-const formatFinding = (name: string, finding: DoctorFinding, { colors }: Terminal): string => {
-  const okMark = finding.remedy === undefined ? colors.green('ok   ') : colors.yellow('warn ')
-  const mark = finding.ok ? okMark : colors.red('ERROR')
-  const line = `${mark}  ${name.padEnd(8)}  ${finding.text}\n`
-  return finding.remedy === undefined
-    ? line
-    : `${line}                 -> ${withCommandName(finding.remedy)}\n`
+const formatFinding = (name: string, { ok, text, remedy }: DoctorFinding, { colors }: Terminal): string => {
+  const okMark = remedy === undefined ? colors.green('ok   ') : colors.yellow('warn ')
+  const line = `${ok ? okMark : colors.red('ERROR')}  ${name.padEnd(8)}  ${text}\n`
+  return remedy === undefined ? line : `${line}                 -> ${withCommandName(remedy)}\n`
 }

@@ -3,7 +3,6 @@ import type { Config, Environment } from '../../../infra/config/config.ts'
 import type { Scrubber } from '../../../infra/secrets/scrubber.ts'
 import type { EndpointView, KeyView, ModelView, VendorView } from '../../../models/schemas/catalog.ts'
 import type { RouteView } from '../../../models/schemas/routing.ts'
-
 import { UsageError } from '../errors.ts'
 import { findTarget, readTargetConfig, withLockRemedy } from '../gateway.ts'
 import { serverRemedies } from '../http-gateway.ts'

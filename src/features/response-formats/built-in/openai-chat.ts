@@ -58,9 +58,9 @@ const reasoningAt = (message: string): string =>
   `${message}.reasoning_content || ${message}.reasoning || ` +
   `${message}.content[?type=='thinking'].thinking[].text`
 
-/** Shared by vendors that add fields to this shape. */
+/** Shared by vendors that add fields to this shape. The `text` of a choice is that of servers that know completions alone. */
 const completionPaths = {
-  text: "choices[0].message.refusal || choices[0].message.content || choices[0].message && ''",
+  text: "choices[0].message.refusal || choices[0].message.content || choices[0].text || (choices[0].message || choices[0].text) && ''",
   reasoning: reasoningAt('choices[0].message'),
   tool_calls: 'choices[0].message.tool_calls[].{id: id, name: function.name, arguments: function.arguments}',
   finish: 'choices[0].finish_reason',
@@ -71,7 +71,7 @@ const completionPaths = {
 /** The same paths over an event of a stream. */
 const chunkPaths = {
   ...completionPaths,
-  text: "choices[0].delta.refusal || choices[0].delta.content || choices[0].finish_reason && ''",
+  text: "choices[0].delta.refusal || choices[0].delta.content || choices[0].text || choices[0].finish_reason && ''",
   reasoning: reasoningAt('choices[0].delta'),
   tool_calls:
     'choices[0].delta.tool_calls[].{index: index, id: id, name: function.name, arguments: function.arguments}',

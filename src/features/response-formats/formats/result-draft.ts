@@ -3,7 +3,6 @@ import {
   createLengthLimit,
   createTextCollector,
   createToolCallCollector,
-  type ToolCallChunk,
 } from '../../../models/chat/reply-chunks.ts'
 import { mergeTokenCounts, noTokenCounts, toMeteredUsage } from '../../../models/chat/token-counts.ts'
 import type { CanonicalResult, Media, ResultDelta, StreamReader } from '../../../models/ports/model-ports.ts'
@@ -104,12 +103,11 @@ export const createResultDraft = ({
     status = readWord(finder.find('status', data)) ?? status
   }
 
-  /** The chunk, where it is of a call of ours. */
-  const keepOwn = ({ skip, ...chunk }: ReturnType<typeof readCallChunks>[number]): ToolCallChunk[] => {
-    const { index } = chunk
+  /** Whether a chunk is of a call of ours. */
+  const isOwn = ({ index, name, skip }: ReturnType<typeof readCallChunks>[number]): boolean => {
     if (index !== null && skip) skipped.add(index)
-    else if (index !== null && chunk.name !== '') skipped.delete(index)
-    return !skip && (index === null || !skipped.has(index)) ? [chunk] : []
+    else if (index !== null && name !== '') skipped.delete(index)
+    return !skip && (index === null || !skipped.has(index))
   }
 
   const takeMessage = (data: unknown): ResultDelta => {
@@ -121,8 +119,8 @@ export const createResultDraft = ({
     hasText ||= text !== null
     // a call would be made twice
     if (whole !== null && found.length > 0) calls.restart()
-    const isChunk = checkWhole === null && whole === null
-    calls.take(found.flatMap((call, index) => keepOwn(isChunk ? call : { ...call, index })))
+    if (checkWhole !== null || whole !== null) for (const [at, call] of found.entries()) call.index = at
+    calls.take(found.filter(isOwn))
     const read = { text: text ?? '', reasoning: reasoning ?? '' }
     return whole === null ? texts.push(read) : texts.replace(read)
   }

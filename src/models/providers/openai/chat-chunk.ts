@@ -100,11 +100,12 @@ const isEmptyMessage = ({ text, reasoning, toolCalls }: MessageChunk): boolean =
  * delta that has something it is what the deltas have made so far.
  */
 const readChoiceMessage = (choice: JsonFields): { message: MessageChunk | null; isWhole: boolean } => {
-  const read = (name: 'delta' | 'message'): MessageChunk | null => {
-    const fields = readOptionalFields(choice[name], `/choices/0/${name}`)
+  const read = (name: 'delta' | 'message', value = choice[name]): MessageChunk | null => {
+    const fields = readOptionalFields(value, `/choices/0/${name}`)
     return fields && readMessage(fields, `/choices/0/${name}`)
   }
-  const delta = read('delta')
+  // the text is that of servers that know completions alone
+  const delta = read('delta', choice.delta ?? (choice.text == null ? null : { content: choice.text }))
   if (choice.message == null || (delta !== null && !isEmptyMessage(delta)))
     return { message: delta, isWhole: false }
   return { message: read('message'), isWhole: true }

@@ -38,6 +38,9 @@ const part = (text: string, finishReason?: string) => ({
 const chunk = (delta: object, finish_reason: string | null = null) => ({
   choices: [{ delta, finish_reason }],
 })
+const completion = (text: string, finish_reason: string | null = null) => ({
+  choices: [{ index: 0, text, finish_reason }],
+})
 
 describe('a reply is read', () => {
   const isA = { text: 'A', finish: 'stop' }
@@ -77,6 +80,14 @@ describe('a reply is read', () => {
       { text: '' },
     ],
     ['empty', 'openai-chat', toEvents(chunk({ role: 'assistant' }), chunk({}, 'stop')) + done, { text: '' }],
+    ['in the shape of completions', 'openai-chat', completion('A', 'stop'), isA],
+    ['in the shape of completions, empty', 'openai-chat', completion('', 'stop'), { text: '' }],
+    [
+      'in chunks of the shape of completions',
+      'openai-chat',
+      toEvents(completion(''), completion('A'), completion(' noon', 'length')) + done,
+      { text: 'A noon', finish: 'length' },
+    ],
     [
       'as cut, although a stop follows',
       'gemini-generate-content',

@@ -20,6 +20,10 @@ const delta = (part: object, finish_reason: unknown = null, more: object = {}) =
   ...more,
 })
 const usage = { usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } }
+const completion = (text: string, finish_reason: string | null = null) => ({
+  ...{ id: 'c', object: 'text_completion', model: 'upstream' },
+  choices: [{ index: 0, text, logprobs: null, finish_reason }],
+})
 const says = (content: string) => delta({ content })
 const stop = delta({}, 'stop', usage)
 const done = 'data: [DONE]\n\n'
@@ -91,6 +95,13 @@ describe('a reply is read', () => {
       [says('The'), delta({}, { type: 'length' }), done],
       { finish: 'length' },
     ],
+    [
+      'in the shape of completions',
+      [...['', 'A', ' noon'].map((text) => completion(text)), completion('.', 'length'), done],
+      { text: 'A noon.', finish: 'length' },
+    ],
+    ['whole in the shape of completions', [JSON.stringify(completion('A', 'stop'))], a],
+    ['beside an empty text of completions', [whole({ content: 'A' }).replace('"index":0', '"text":""')], a],
     [
       'with an unknown reason that a known one follows',
       [delta({ content: 'A' }, 'partially'), stop, done],

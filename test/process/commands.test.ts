@@ -4,25 +4,36 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type Running, runCli, startCli } from '../support/cli.ts'
+import { askDoctor } from '../support/doctor.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model/fake-model.ts'
+import { callUrl } from '../support/http.ts'
 import { calling, say } from '../support/script.ts'
 import { testInAll } from '../support/tier.ts'
 
+/** One server for all commands: one on a data folder of its own opens a database each time. */
+
+const secret = 'sk-kingfisher-5b1c77e0'
 let cwd: string
 let model: FakeModel
 let server: Running
+let url: string
+let adminToken: string
 
 beforeAll(async () => {
-  cwd = await mkdtemp(join(tmpdir(), 'mason-runs-'))
+  cwd = await mkdtemp(join(tmpdir(), 'mason-commands-'))
   model = await startFakeModel()
   server = startCli(['serve', '--port', '0'], {
     cwd,
     env: { OPENAI_BASE_URL: model.baseUrl, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'fake' },
   })
-  await server.says(/http:\/\/127\.0\.0\.1:\d+/)
+  const [, first = '', page = ''] = await server.says(/listens on (http:\S+)[\s\S]+console\s+(http:\S+)/)
+  expect(page).toBe(`${first}/console`)
+  url = first
+  ;[adminToken = ''] = await server.says(/mason_admin_[\w-]+/)
 })
+afterEach(() => model.reset())
 afterAll(async () => {
   server?.kill('SIGTERM')
   await server?.ended
@@ -33,9 +44,7 @@ afterAll(async () => {
 const runs = (...args: string[]) => runCli(['runs', ...args], { cwd })
 /** Sends a request to the server as its admin. */
 const call = async (method: string, path: string, json?: object): Promise<Response> => {
-  const [url] = await server.says(/http:\/\/127\.0\.0\.1:\d+/)
-  const [token] = await server.says(/mason_admin_[\w-]+/)
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
   return fetch(url + path, { method, headers, ...(json && { body: JSON.stringify(json) }) })
 }
 /** Waits for a run until it has ended or asks, and gives its id. */
@@ -114,14 +123,12 @@ test('mason webhooks lists what became of them, and sends one again under its id
 })
 
 test('mason run is served by the running server', async () => {
-  const [url] = await server.says(/http:\/\/127\.0\.0\.1:\d+/)
   say(model, { planner: [{ text: 'Served.' }] })
   const ran = await runCli(['run', 'Who serves me?'], { cwd })
   expect([ran.code, ran.stderr]).toEqual([0, ''])
   expect(ran.stdout).toContain('Served.')
   const id = /run (run_\w+)/.exec(ran.stdout)?.[1] ?? 'none'
-  expect((await runs('show', id)).stdout).toContain('Served.')
-  expect(url).toBeTruthy()
+  expect(await call('GET', `/v1/runs/${id}`).then((response) => response.text())).toContain('Served.')
 })
 
 test('mason run ends with 3 when it asks a question without a terminal', async () => {
@@ -146,8 +153,9 @@ const orderUnknown = async () => {
   const read = async () =>
     (await call('GET', `/v1/runs/${id}`)).json() as Promise<{ operator_request: unknown }>
   await expect.poll(async () => (await read()).operator_request).toBeTruthy()
-  expect((await effects()).stdout).toContain(id)
-  const [effect] = /^[0-9a-f]{64}/m.exec((await effects('list')).stdout) ?? ['none']
+  const { stdout } = await effects('list')
+  expect(stdout).toContain(id)
+  const [effect] = /^[0-9a-f]{64}/m.exec(stdout) ?? ['none']
   receiver.close()
   return { id, effect }
 }
@@ -159,8 +167,7 @@ test('mason effects lists what is unknown, and settles it', async () => {
   expect([code, stderr]).toEqual([2, expect.stringContaining('--took-place')])
   const settled = await effects('resolve', effect, '--took-place', 'yes')
   expect(settled.stdout).toBe(`${effect} is succeeded; run ${id} goes on unless it has ended\n`)
-  await call('GET', `/v1/runs/${id}/events`).then((response) => response.text())
-  expect((await runs('show', id)).stdout).toContain('answer: Ordered.')
+  expect(await call('GET', `/v1/runs/${id}/events`).then((response) => response.text())).toContain('Ordered.')
 })
 
 testInAll('mason effects settles nothing twice', async () => {
@@ -173,4 +180,134 @@ testInAll('mason effects settles nothing twice', async () => {
 test('mason runs says what is wrong with a run that is not there', async () => {
   const { code, stderr } = await runs('show', 'run_none')
   expect([code, stderr]).toEqual([1, expect.stringContaining('run_none')])
+})
+
+test('mason console prints the address of the server on this data folder, which signs in once', async () => {
+  const { code, stdout, stderr } = await runCli(['console'], { cwd })
+  expect([code, stderr]).toEqual([0, expect.stringContaining('signs in once, within a minute')])
+  const [, page, secret] = /^(\S+)\/console#code=([\w-]{43})\n$/.exec(stdout) ?? []
+  expect(page).toBe(url)
+  const exchange = () =>
+    callUrl(`${url}/console/session`, 'POST', {
+      ...{ json: { code: secret }, headers: { 'sec-fetch-site': 'same-origin' } },
+    })
+  expect((await exchange()).body).toMatchObject({ signed_in: true, admin: true })
+  expect((await exchange()).status).toBe(401)
+})
+
+test('mason console prints the address that was named, or the public one, and refuses a token that is none', async () => {
+  const target = ['console', '--url', url, '--token']
+  const refused = await runCli([...target, 'wrong'], { cwd })
+  expect([refused.code, refused.stdout, refused.stderr]).toEqual([
+    1,
+    '',
+    expect.stringMatching(/unknown[\s\S]+-> /),
+  ])
+  const { stdout: token } = await runCli(['tokens', 'create', '--name', 'Ann', '--role', 'read'], { cwd })
+  const named = await runCli([...target, token.trim()], { cwd })
+  expect([named.code, named.stdout.startsWith(`${url}/console#code=`)]).toEqual([0, true])
+  const env = { MASON_PUBLIC_URL: 'https://example.com/mason' }
+  const { code, stdout } = await runCli(['console'], { cwd, env })
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^https:\/\/example\.com\/mason\/console#code=[\w-]{43}\n$/),
+  ])
+})
+
+test('mason console says how to start a server where none runs', async () => {
+  const { code, stderr } = await runCli(['console'], { cwd, env: { DATA_DIR: 'other' } })
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/no server is running[\s\S]+-> start `.*serve`/)])
+})
+
+/** On a data folder that no server has. */
+const alone = () => ({ cwd, env: { DATA_DIR: 'alone' } })
+
+const add = (...more: string[]): string[] => [
+  ...['models', 'add', '--vendor', 'acme', '--base-url', model.baseUrl, '--name', 'quick'],
+  ...more,
+]
+
+test('mason tokens create prints a token alone, and refuses one without a name or with an unknown role', async () => {
+  const command = ['tokens', 'create', '--business', 'shop']
+  const made = await runCli([...command, '--name', 'web'], alone())
+  expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^mason_[\w-]{43}\n$/)])
+  expect(made.stderr).toMatch(/^tok_\w+ may submit and read for shop; .*only this once\n$/)
+  expect(made.stderr).not.toContain(made.stdout.trim())
+  const create = (...more: string[]) => masonModels([...command, ...more])
+  expect((await create()).code).toBe(2)
+  expect((await create('--name', 'web', '--operator', 'Ann')).code).toBe(2)
+  const operator = await create('--operator', 'Ann')
+  expect([operator.code, operator.stdout]).toEqual([0, expect.stringMatching(/^mason_op_[\w-]{43}\n$/)])
+  expect(operator.stderr).toMatch(/^opr_\w+ is the admin token of Ann; .*only this once\n$/)
+  const wrong = await create('--name', 'web', '--role', 'boss')
+  expect([wrong.code, wrong.stdout]).toEqual([2, ''])
+  expect(wrong.stderr).toContain('roles')
+})
+
+/** A command against the server, as its admin. */
+const masonModels = (args: readonly string[], input?: string) =>
+  runCli([...args, '--url', url], {
+    cwd,
+    env: { MASON_TOKEN: adminToken, ACME_KEY: secret },
+    ...(input !== undefined && { input }),
+  })
+
+test('mason models adds a model in one command, lists it, tests it, and shows its key nowhere', async () => {
+  const stranger = await runCli(['models', 'list', '--url', url, '--token', 'nope'], { cwd })
+  expect([stranger.code, stranger.stderr]).toEqual([1, expect.stringContaining('admin token')])
+  const wrong = await masonModels(add('--key-env', secret))
+  expect([wrong.code, wrong.stdout]).toEqual([2, ''])
+  const empty = await masonModels(add(), '')
+  expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining('--key-env NAME')])
+
+  // the category is wrong, so the model is refused after the rest was made
+  const half = await masonModels(add('--category', 'nonsense'), `${secret}\n`)
+  expect(half.code).toBe(2)
+  expect(half.stdout).toMatch(
+    /stopped; these were created and stay: vendor "acme", key .*, endpoint "openai"/,
+  )
+  const added = await masonModels(add('--role', 'planner', '--key-env', 'ACME_KEY'))
+  expect([added.code, added.stderr]).toEqual([0, ''])
+  expect(added.stdout).toMatch(
+    /exists +vendor[\s\S]*exists +key[\s\S]*exists +endpoint[\s\S]*created +model[\s\S]*created +route/,
+  )
+
+  const listed = await masonModels(['models', 'list'])
+  expect(listed.stdout).toMatch(/^quick +acme +text +.*planner.* 1 healthy$/m)
+  const json = await masonModels(['models', 'list', '--json'])
+  const { models } = JSON.parse(json.stdout) as { models: { name: string }[] }
+  expect(models.find(({ name }) => name === 'quick')).toMatchObject({
+    vendor: 'acme',
+    routes: expect.arrayContaining(['planner']),
+    keys: [{ health: 'healthy' }],
+  })
+
+  model.script({ '*': [{ text: 'OK' }] })
+  const tried = await masonModels(['models', 'test', 'quick'])
+  expect([tried.code, tried.stderr]).toEqual([0, ''])
+  expect(tried.stdout).toMatch(/^raw[\s\S]*^parsed[\s\S]*"text": "OK"[\s\S]*10 \+ 5 tokens[\s\S]*\d ms/m)
+
+  model.script({ '*': [{ failure: { status: 401 } }] })
+  const refused = await masonModels(['models', 'test', 'quick'])
+  expect(refused.stdout).toMatch(/ERROR .*model_unauthorized[\s\S]*-> .*rotate/)
+  const sick = await masonModels(['models', 'list'])
+  expect(sick.stdout).toMatch(/^quick .* 1 disabled$/m)
+  expect((await masonModels(['models', 'test', 'unknown'])).code).toBe(2)
+
+  for (const { stdout, stderr } of [wrong, half, added, listed, json, tried, refused, sick])
+    expect(stdout + stderr).not.toContain(secret)
+})
+
+test('mason models works on a data folder too, whose doctor says what is wrong with a key', async () => {
+  const added = await runCli(add(), { ...alone(), input: `${secret}\n` })
+  expect([added.code, added.stderr]).toEqual([0, ''])
+  model.script({ '*': [{ failure: { status: 401 } }] })
+  const refused = await runCli(['models', 'test', 'quick'], alone())
+  const doctor = await askDoctor({ DATA_DIR: join(cwd, 'alone') })
+  expect([refused.code, doctor.code]).toEqual([1, 1])
+  expect(doctor.stdout).toMatch(
+    /ERROR +registry +key "default" of acme was refused[\s\S]*ERROR +registry +acme has 0 /,
+  )
+  for (const { stdout, stderr } of [added, refused, { ...doctor, stderr: '' }])
+    expect(stdout + stderr).not.toContain(secret)
 })
