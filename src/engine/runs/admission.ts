@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { holdSessionBlobs, storeBlobStatement } from '../../files/blobs/blobs.ts'
 import { holdUploadedFile, invalidFile, type NamedFiles } from '../../files/uploads.ts'
 import { type Database, queryOne, sendFirst } from '../../infra/database/database.ts'
@@ -18,7 +17,7 @@ import {
 import { toPublicStatusSql } from '../../state/run-status.ts'
 import type { RunStatus } from '../../state/run-view.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
-import { contentHash, hashBytes, hashMarkedJson, sortKeys } from '../../state/text/content-hash.ts'
+import { contentHash, hashLarge, hashLargeContent } from '../../state/text/content-hash.ts'
 import { admitStatement } from './admission-statement.ts'
 import { toMetadataEntries } from './metadata-entries.ts'
 import { createSessionFullError } from './queue-caps.ts'
@@ -45,8 +44,6 @@ export type Fence = {
 
 /** A run to admit: its row, and the files that came with it. */
 export type AdmissionRequest = Awaited<ReturnType<typeof toAdmissionRequest>>
-
-type InputFile = NonNullable<RunRequest['files']>[number]
 
 type AdmissionRow = {
   run_id: string
@@ -91,7 +88,7 @@ export const toAdmissionRequest = async (
       token_id: tokenId,
       route: key?.route ?? null,
       key: key?.key ?? null,
-      hash: await hashRequest(request),
+      hash: await hashLargeContent(request),
     },
     uploads,
   }
@@ -295,7 +292,7 @@ export const findEarlierAdmission = async (
   key: IdempotencyKey | undefined,
 ): Promise<Admission | null> => {
   if (key === undefined) return null
-  const candidate = { hash: await hashRequest(request), has_own_id: run_id !== '', run_id, ...key }
+  const candidate = { hash: await hashLargeContent(request), has_own_id: run_id !== '', run_id, ...key }
   return database.asBusiness(businessId, (sql) => findByKey(sql, businessId, candidate), { pipelined: true })
 }
 
@@ -314,18 +311,6 @@ export const findByKey = async (
   return earlier ? { run: earlier.response, replayed: true } : null
 }
 
-/** A longer text is not written as JSON, which base64 needs not. */
-const maxHashedHere = 1024 * 1024
-
-/** The `contentHash` of a request. */
-const hashRequest = async (request: RunRequest): Promise<string> => {
-  const texts = (request.files ?? []).flatMap(({ content_base64 }) => content_base64 || [])
-  if (texts.reduce((sum, { length }) => sum + length, 0) <= maxHashedHere) return contentHash(request)
-  const mark = randomUUID()
-  const files = request.files?.map((file) => (file.content_base64 ? { ...file, content_base64: mark } : file))
-  return hashMarkedJson(JSON.stringify(sortKeys({ ...request, files })), mark, texts)
-}
-
 /** Uploaded bytes become blobs under their hash; the stored request refers to them by path. */
 const splitUploads = async (
   request: RunRequest,
@@ -333,7 +318,7 @@ const splitUploads = async (
 ): Promise<{ admitted: AdmittedRequest; uploads: Upload[] }> => {
   const uploads: Upload[] = []
   const addresses: Record<string, string> = {}
-  const toOriginFile = async (file: InputFile, at: number): Promise<OriginFile> => {
+  const read = (request.files ?? []).map(async (file, at): Promise<OriginFile> => {
     const { file_id, mapping, content_base64, url } = file
     const upload = file_id === undefined ? undefined : named.get(file_id)
     const { name = upload?.name ?? '', type = upload?.type ?? '' } = file
@@ -349,11 +334,11 @@ const splitUploads = async (
     }
     if (content_base64 === undefined) return { name, type, local_path: '', mapping: mapping ?? null }
     const bytes = Buffer.from(content_base64, 'base64')
-    const hash = await hashBytes(bytes)
+    const hash = await hashLarge(bytes)
     uploads.push({ hash, bytes })
     return { name, type, local_path: `blob:${hash}`, mapping: null }
-  }
-  const files = await Promise.all((request.files ?? []).map(toOriginFile))
+  })
+  const files = await Promise.all(read)
   if (!haveOwnNames(files)) throw invalidFile(0, 'names must differ; give the uploaded files other names')
   const { session_id: _session, business_id: _business, ...rest } = request
   const hides = Object.keys(addresses).length > 0

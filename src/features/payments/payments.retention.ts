@@ -1,8 +1,6 @@
 import { hasRow } from '../../infra/database/database.ts'
 import { defineRetention } from '../definitions.ts'
 
-/** Links are none that a caller would look for. One that is being used has its passkey stored once they are gone. */
-const linksStatement = 'DELETE FROM consent_links WHERE tenant = $1 AND user_id = $2'
 /** Their passkeys and open mandates. */
 const userStatement = `
   WITH keys AS (DELETE FROM passkeys WHERE tenant = $1 AND user_id = $2 RETURNING 1),
@@ -11,7 +9,8 @@ const userStatement = `
 
 export default defineRetention({
   async deleteOfUser(sql, ...user) {
-    await sql.query(linksStatement, user)
+    // first: one that is being used has its passkey stored once it is gone. None is what a caller would look for
+    await sql.query('DELETE FROM consent_links WHERE tenant = $1 AND user_id = $2', user)
     return hasRow(sql, userStatement, user)
   },
 })

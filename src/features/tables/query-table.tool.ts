@@ -72,9 +72,8 @@ export default defineTool({
       return context.checkpoint(errorDraft('Could not query the tables', toErrorText(answer.reason, all)))
     const { columns, rows, hasMore } = answer
     const summary = `Queried ${tables.map(({ table }) => table.table).join(', ') || 'no table'}: ${hasMore ? 'more than ' : ''}${rows.length} ${rows.length === 1 ? 'row' : 'rows'}`
-    const isSum = /\b(?:sum|avg|total|max|count)\s*\(/i.test(sql)
     const notes = tables.flatMap(({ table }) => table.notes.filter((note) => note.includes('out of sums')))
-    const text = [toTableText(answer), ...(isSum ? notes : [])].join('\nNote: ')
+    const text = [toTableText(answer), ...notes].join('\nNote: ')
     return context.checkpoint(
       resultDraft(summary, text, { columns, rows, more: hasMore, found: rows.length }),
     )

@@ -109,10 +109,10 @@ export const claimedFormat = (name: string, type: string): FileFormat | null => 
 
 /** Whether all lines but the last, which the probe may cut, have the same cells between tabs, and the first a name for each. */
 const isTabbed = (text: string): boolean => {
-  const lines = text.split(/\r\n|\r|\n/).slice(0, 100)
-  const [names = [], ...rows] = lines.filter((line) => line !== '').map((line) => line.split('\t'))
-  const areNames = names.length > 1 && names.every((name) => name.trim() !== '')
-  return areNames && rows.length > 1 && rows.slice(0, -1).every(({ length }) => length === names.length)
+  const lines = text.trim().split(/[\r\n]+/, 100)
+  const [names = [], ...rows] = lines.map((line) => line.split('\t'))
+  if (names.length < 2 || names.some((name) => name.trim() === '') || rows.length < 2) return false
+  return rows.slice(0, -1).every(({ length }) => length === names.length)
 }
 
 const detectTextFormat = (text: string, claimed: FileFormat | null): FileFormat => {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { createPermits } from '../../infra/lib/permits.ts'
-import { hasLongNumbers, parseExactJson, quoteLongNumbers } from '../../state/text/exact-json.ts'
+import { quoteLongNumbers } from '../../state/text/exact-json.ts'
 import { maxJsonDepth, measureJson } from '../../state/text/json-size.ts'
 import { ProtocolError } from './provider-errors.ts'
 import { excerpt } from './upstream-error.ts'
@@ -15,11 +15,11 @@ const limits = { values: 400_000, numbers: 4_000_000, depth: maxJsonDepth }
 const maxThreadMb = 1024
 const maxThreads = 2
 
-/** By a name of this module: a thread gets the source of all. */
-const parseExact = parseExactJson
+/** By a name of this module: a thread gets the source of both. */
+const quote = quoteLongNumbers
 /** Raw line breaks in texts are allowed. */
 const parse = (text: string): unknown =>
-  parseExact(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text)
+  JSON.parse(quote(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text))
 
 type Container = Record<string, unknown>
 
@@ -39,9 +39,7 @@ const replaceWithin = (root: Container, replace: (item: object) => object): void
 /** Runs in its own thread, and gets the text in parts, then null. Long lists of numbers come back as arrays whose memory is handed over, not copied. Its reply has `value`, or the `problem` of the text, which follows "the model server sent". */
 const threadScript = `
   const { parentPort, workerData: limits } = require('node:worker_threads')
-  const hasLongNumbers = ${hasLongNumbers}
-  const quoteLongNumbers = ${quoteLongNumbers}
-  const parseExact = ${parseExact}
+  const quote = ${quote}
   const parse = ${parse}
   const measure = ${measureJson}
   const read = (text) => {

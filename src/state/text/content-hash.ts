@@ -1,7 +1,7 @@
 import { hash, subtle } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** A JSON value whose keys are in one order. */
-export const sortKeys = (value: unknown): unknown => {
+const sortKeys = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(sortKeys)
   if (value === null || typeof value !== 'object') return value
   return Object.fromEntries(
@@ -11,20 +11,18 @@ export const sortKeys = (value: unknown): unknown => {
   )
 }
 
+const toSortedJson = (value: unknown): string => JSON.stringify(sortKeys(value))
+
 /** The SHA-256 hash, in hexadecimal, of a JSON value; it does not depend on the order of its keys. */
-export const contentHash = (value: unknown): string => hash('sha256', JSON.stringify(sortKeys(value)))
+export const contentHash = (value: unknown): string => hash('sha256', toSortedJson(value))
 
-/** The SHA-256 hash of many bytes, in hexadecimal, computed in another thread. */
-export const hashBytes = async (bytes: Buffer<ArrayBuffer>): Promise<string> =>
-  Buffer.from(await subtle.digest('SHA-256', bytes)).toString('hex')
+/** The SHA-256 hash, in hexadecimal; what is large is hashed in another thread, and encoded in a turn of its own. */
+export const hashLarge = async (data: string | Buffer<ArrayBuffer>): Promise<string> => {
+  if (data.length < 1024 * 1024) return hash('sha256', data)
+  await nextTurn()
+  const bytes = typeof data === 'string' ? Buffer.from(data) : data
+  return Buffer.from(await subtle.digest('SHA-256', bytes)).toString('hex')
+}
 
-/** The same of JSON in which a mark is in place of each of these long texts, that need no escape and so are not written by `JSON.stringify`. */
-export const hashMarkedJson = (json: string, mark: string, texts: readonly string[]): Promise<string> =>
-  hashBytes(
-    Buffer.from(
-      json
-        .split(mark)
-        .flatMap((part, at) => [part, texts[at] ?? ''])
-        .join(''),
-    ),
-  )
+/** The `contentHash` of a value that may be large. */
+export const hashLargeContent = (value: unknown): Promise<string> => hashLarge(toSortedJson(value))

@@ -10,10 +10,7 @@ export type JsonSize = { values: number; numbers: number; depth: number; names: 
  * Counts without parsing, until there is more than `max` of something; names only where `max` has them. It uses nothing
  * outside itself, so that a thread can be given its source.
  */
-export const measureJson = (
-  text: string,
-  max: Partial<JsonSize> = {},
-): JsonSize & { fields: ReadonlySet<string> } => {
+export const measureJson = (text: string, max: Partial<JsonSize> = {}): JsonSize => {
   const { values: maxValues = Infinity, depth: maxDepth = Infinity, names: maxNames = Infinity } = max
   const names = new Set<string>()
   let values = 1
@@ -48,7 +45,7 @@ export const measureJson = (
     } else continue
     if (values + numbers > maxValues || depth > maxDepth || names.size > maxNames) break
   }
-  return { values, numbers, depth, names: names.size, fields: names }
+  return { values, numbers, depth, names: names.size }
 }
 
 /** More than what a model or a request ever has, and little enough to be read and validated without a pause. */

@@ -7,8 +7,8 @@ import type { App, RouteDoc } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
 import { createFieldsError, type FieldError, toPointer } from '../../../state/resource-schema.ts'
 import { maxRequestBytes } from '../../../state/run-request.ts'
-import { hasLongNumbers, quoteLongNumbers } from '../../../state/text/exact-json.ts'
-import { type JsonSize, maxJsonValues, measureJson } from '../../../state/text/json-size.ts'
+import { quoteLongNumbers } from '../../../state/text/exact-json.ts'
+import { maxJsonValues, measureJson } from '../../../state/text/json-size.ts'
 import { type BodyMemory, type BodyReservation, createBodyBudget } from './body-budget.ts'
 import type { Step } from './large-bodies.ts'
 
@@ -138,7 +138,7 @@ const tooLarge = (max: number): MasonError =>
   })
 
 /**
- * The JSON of a request's body; `{}` for an empty one where that is allowed. A large one is read in two steps. Throws 400,
+ * The JSON of a request's body; `{}` for an empty one where that is allowed. A large one is read in steps. Throws 400,
  * 415, or 422 for excessive JSON.
  */
 export const parseJsonBody = async (
@@ -155,18 +155,19 @@ export const parseJsonBody = async (
   if (bytes.length === 0) throw malformed('the body is empty')
   checkContentType(request.headers)
   const text = await decode(bytes, step)
-  const size = await step(() => measureJson(text, { ...max, values: maxValues }))
-  const excess = findExcess(size, maxValues)
+  const excess = await step(() => findExcess(text, maxValues))
   if (excess)
     throw createFieldsError({ pointer: '', detail: `${excess}, a fixed limit; send large data as a file` })
-  const value: unknown = await step(() => orMalformed(() => JSON.parse(text)))
-  // as it is written, or with an escape
-  if ([...size.fields].some((field) => /__proto__|\\/.test(field))) await step(() => checkNames(value))
-  if (passesNumbers === true || !(await step(() => hasLongNumbers(text)))) return value
-  const quoted = await step(() => orMalformed(() => quoteLongNumbers(text)))
+  const value = await step(() => parse(text))
+  // also where it is written with escapes
+  const errors = await step(() => (/__proto__|\\u/.test(text) ? findPrototypeKeys(value) : []))
+  if (errors.length > 0) throw createFieldsError(...errors)
+  const quoted = passesNumbers === true ? text : await step(() => quoteLongNumbers(text))
+  if (quoted === text) return value
   const exact = await step(() => JSON.parse(quoted))
-  const { [passesNumbers || '']: passed } = value as Record<string, unknown>
-  return passed === undefined ? exact : Object.assign(exact, { [passesNumbers as string]: passed })
+  if (passesNumbers && Object.hasOwn(value ?? {}, passesNumbers))
+    Object.assign(exact, { [passesNumbers]: value[passesNumbers] })
+  return exact
 }
 
 const malformed = (message: string): MasonError =>
@@ -190,21 +191,19 @@ const decodedBytes = 2 * 1024 * 1024
 
 const decode = async (bytes: Buffer, step: Step): Promise<string> => {
   const decoder = new TextDecoder('utf-8', { fatal: true })
-  const parts: string[] = []
+  let text = ''
   try {
-    for (let at = 0; at < bytes.length; at += decodedBytes) {
-      const stream = at + decodedBytes < bytes.length
-      parts.push(await step(() => decoder.decode(bytes.subarray(at, at + decodedBytes), { stream })))
-    }
+    for (let at = 0; at < bytes.length; at += decodedBytes)
+      text += await step(() => decoder.decode(bytes.subarray(at, at + decodedBytes), { stream: true }))
+    return text + decoder.decode()
   } catch {
     throw malformed('the body is not UTF-8')
   }
-  return step(() => parts.join(''))
 }
 
-const orMalformed = <Value>(read: () => Value): Value => {
+const parse = (text: string) => {
   try {
-    return read()
+    return JSON.parse(text)
   } catch (error) {
     // where parsing stopped, without quoting the body
     const [position] = / position \d+/.exec((error as Error).message) ?? []
@@ -212,13 +211,7 @@ const orMalformed = <Value>(read: () => Value): Value => {
   }
 }
 
-/** A key `__proto__` is refused, since zod would drop it silently. `constructor` is an unknown field like any other. */
-const checkNames = (value: unknown): void => {
-  const errors = findPrototypeKeys(value)
-  if (errors.length > 0) throw createFieldsError(...errors)
-}
-
-/** Up to 100 fields named `__proto__`. */
+/** Up to 100 fields named `__proto__`, which zod would drop silently. `constructor` is an unknown field like any other. */
 const findPrototypeKeys = (value: unknown, pointer = '', errors: FieldError[] = []): FieldError[] => {
   if (value === null || typeof value !== 'object' || errors.length >= 100) return errors
   for (const [key, item] of Object.entries(value)) {
@@ -232,7 +225,8 @@ const findPrototypeKeys = (value: unknown, pointer = '', errors: FieldError[] = 
 const max = { depth: 100, names: 10_000 }
 
 /** Names what makes JSON too costly to parse and validate, before anything is built from it, or returns null. */
-const findExcess = ({ values, numbers, depth, names }: JsonSize, maxValues: number): string | null => {
+const findExcess = (text: string, maxValues: number): string | null => {
+  const { values, numbers, depth, names } = measureJson(text, { ...max, values: maxValues })
   if (depth > max.depth) return `nested deeper than ${max.depth} levels`
   if (names > max.names) return `more than ${max.names} different field names`
   return values + numbers > maxValues ? `more than ${maxValues} values` : null

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Message } from '@a2a-js/sdk'
 import { checkUrl } from '../../../infra/egress/urls.ts'
 import { sha256 } from '../../../infra/lib/ids.ts'
@@ -7,7 +6,7 @@ import { toFieldErrors } from '../../../state/resource-schema.ts'
 import { type RunRequest, runRequestSchema } from '../../../state/run-request.ts'
 import type { RunView } from '../../../state/run-view.ts'
 import type { Json } from '../../../state/runtime-state.ts'
-import { hashMarkedJson } from '../../../state/text/content-hash.ts'
+import { hashLarge } from '../../../state/text/content-hash.ts'
 import { malformed } from './errors.ts'
 
 const maxIdChars = 255
@@ -117,18 +116,13 @@ export const toMessageKey = async (
   caller: string,
   { messageId, taskId, parts }: Pick<Message, 'messageId' | 'taskId' | 'parts'>,
 ): Promise<string> => {
-  const mark = randomUUID()
-  const raw = parts.flatMap(({ content }) =>
-    content?.$case === 'raw' ? content.value.toString('base64') : [],
-  )
   const contents = parts.map(({ content, filename, mediaType }) => [
     content?.$case,
-    content?.$case === 'raw' ? mark : content?.value,
+    content?.$case === 'raw' ? content.value.toString('base64') : content?.value,
     filename,
     mediaType,
   ])
-  const json = JSON.stringify([caller, messageId, taskId, contents])
-  return `a2a ${await hashMarkedJson(json, mark, raw)}`
+  return `a2a ${await hashLarge(JSON.stringify([caller, messageId, taskId, contents]))}`
 }
 
 /** Metadata of runs that other agents started. */

@@ -115,9 +115,7 @@ export const createPasskeys = (
       if (!bound) throw linkError()
       const { tenant, user_id } = bound
       // or two at once would each count without the other
-      await sql.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
-        `passkeys ${tenant} ${user_id}`,
-      ])
+      await sql.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`passkeys ${tenant} ${user_id}`])
       if ((await listCredentials(sql, tenant, user_id)).length >= maxPasskeys)
         throw new MasonError('already_exists', `the user has ${maxPasskeys} passkeys, which is the most`, {
           remedy: 'delete the user’s passkeys, then enrol again',

@@ -26,8 +26,6 @@ const comparison =
   /(?<![|*/%+-](?:c\.)?)c(?:(?:=+|in?|(?<=k(?:c\.)?c)w)l(?!\|)|n?i\([ld,+-]*\)|n?b[ld]a[ld])|l=+(?:c\.)?c(?![.(|*/%+-])/g
 /** The column of min or max, and the first ten of ORDER BY. */
 const sorted = /(?<=m\((?:c\.)?)c(?=\))|(?<=ob(?:(?:c\.)?cc?,){0,9}(?:c\.)?)c(?![.(|])/g
-/** LIKE beside a literal. */
-const pattern = /cn?ll(?!\|)/g
 /** A function beside a number. */
 const functionComparison = /c\([^()]*(?:\([^()]*\)[^()]*)*\)=+d/g
 const textFunctions = new Set('strftime date time substr substring lower upper trim replace'.split(' '))
@@ -77,17 +75,16 @@ export const checkLiterals = (
       )
   }
   for (const { index } of codes.matchAll(sorted)) checkTexts(findColumn(index))
-  for (const { index, 0: match } of codes.matchAll(pattern)) {
+  // LIKE beside a literal
+  for (const { index, 0: match } of codes.matchAll(/cn?ll(?!\|)/g)) {
     const column = findColumn(index)
     const literal = tokens[index + match.length - 1]?.literal ?? ''
-    const isOdd = column?.type === 'date' ? !/^(?:[\d_]{4}|%-)/.test(literal) : /^\d{4}-/.test(literal)
-    if (!column || !isOdd) continue
-    const { name, select } = column
-    const [cell, ...others] =
-      column.type === 'text' ? select(name).filter((one) => isUnread(String(one))) : select(name)
-    if (others.length * 2 < select(name).length - 1) continue
-    if (select(`max(${name} LIKE '${literal.replaceAll("'", "''")}')`)[0] === 0)
-      refuse(`${name} holds texts as '${cell}', and '${literal}' is like none of them`)
+    if (!column || /^(?:[\d_]{4}|%-)/.test(literal) === (column.type === 'date')) continue
+    const { name, type, select } = column
+    const unread = select(name).filter((cell) => type === 'date' || isUnread(String(cell)))
+    const like = `${name} LIKE '${literal.replaceAll("'", "''")}'`
+    if (unread.length * 2 >= select(name).length && select(`max(${like})`)[0] === 0)
+      refuse(`${name} holds texts as '${unread[0]}', and '${literal}' is like none of them`)
   }
   for (const { index, 0: match } of codes.matchAll(comparison)) {
     const column = findColumn(match.startsWith('l') ? index + match.length - 1 : index)

@@ -40,7 +40,7 @@ export const openJson = async (path: string, bytes: number): Promise<RowSource[]
   const text = await readTextFile(path, bytes)
   let value: unknown
   try {
-    value = parseExactJson(text)
+    value = turnColumns(parseExactJson(text))
   } catch (error) {
     const lines = await openJsonLines(path)
     if (lines.sources.length > 0 && lines.good > lines.bad) return lines.sources
@@ -48,10 +48,7 @@ export const openJson = async (path: string, bytes: number): Promise<RowSource[]
       `its JSON does not parse (${(error as Error).message.slice(0, 120)}); correct it and upload it again`,
     )
   }
-  const columns = isJsonObject(value) ? Object.entries(value) : []
-  const isOfColumns = columns.length > 0 && columns.every(([, column]) => isColumn(column))
-  const whole = isOfColumns ? readColumns(columns as [string, JsonRecord][]) : value
-  const parts: [string | null, unknown][] = isJsonObject(whole) ? columns : [[null, whole]]
+  const parts: [string | null, unknown][] = isJsonObject(value) ? Object.entries(value) : [[null, value]]
   const lists = parts.filter((part): part is [string | null, unknown[]] => Array.isArray(part[1]))
   const names = lists.filter(([part]) => /^(?:col|head|field|name)/i.test(part ?? ''))
   const sources = lists.map(([part, list]) => {
@@ -71,21 +68,19 @@ export const openJson = async (path: string, bytes: number): Promise<RowSource[]
   return (await Promise.all(sources)).filter((source) => source !== null)
 }
 
-/** A column as pandas writes it: its cells by the numbers of their rows. */
-const isColumn = (value: unknown): value is JsonRecord => {
-  const cells = isJsonObject(value) ? Object.entries(value) : []
-  return cells.length > 0 && cells.every(([row, cell]) => /^\d+$/.test(row) && !isJsonObject(cell))
+/** Columns as pandas writes them, each its cells by the numbers of their rows, as records; any other value as it is. */
+const turnColumns = (value: unknown): unknown => {
+  const columns = Object.entries((isJsonObject(value) ? value : {}) as Record<string, JsonRecord>)
+  const cells = columns.flatMap(([, column]) => Object.entries(isJsonObject(column) ? column : { '': 0 }))
+  if (!cells[0] || cells.some(([row, cell]) => !/^\d+$/.test(row) || isJsonObject(cell))) return value
+  const toRecord = (row: string) => Object.fromEntries(columns.map(([name, column]) => [name, column[row]]))
+  return [...new Set(cells.map(([row]) => row))].map(toRecord)
 }
-
-const readColumns = (columns: [name: string, column: JsonRecord][]): JsonRecord[] =>
-  [...new Set(columns.flatMap(([, column]) => Object.keys(column)))].map((row) =>
-    Object.fromEntries(columns.map(([name, column]) => [name, column[row]])),
-  )
 
 const createRecordSource = (
   part: string | null,
   names: readonly string[],
-  readAll: () => Iterable<JsonRecord> | AsyncIterable<JsonRecord | unknown[] | null>,
+  readAll: () => Iterable<JsonRecord | null> | AsyncIterable<JsonRecord | null>,
   notes: string[],
 ): RowSource => ({
   part,
@@ -113,40 +108,36 @@ export const openJsonLines = async (
 ): Promise<{ sources: RowSource[]; good: number; bad: number }> => {
   const encoding = await detectEncoding(path)
   const keys = new Set<string>()
-  let [objects, lists, others] = [0, 0, 0]
+  const counts = { objects: 0, lists: 0, others: 0 }
   for await (const record of readRecords(path, encoding)) {
-    if (record === null) others += 1
-    else if (Array.isArray(record)) lists += 1
-    else {
-      objects += 1
-      for (const key of flattenFields(record).keys()) if (keys.size < 2 * fileBounds.columns) keys.add(key)
-    }
+    counts[isJsonObject(record) ? 'objects' : record ? 'lists' : 'others'] += 1
+    const fields = isJsonObject(record) ? flattenFields(record).keys() : []
+    for (const key of fields) if (keys.size < 2 * fileBounds.columns) keys.add(key)
   }
-  const good = Math.max(objects, lists)
-  const bad = objects + lists + others - good
-  const kind = objects < lists ? 'lists' : 'objects'
+  const kind = counts.lists > counts.objects ? 'lists' : 'objects'
+  const good = counts[kind]
+  const bad = counts.objects + counts.lists + counts.others - good
   const notes = bad > 0 ? [`${bad} of its lines are no JSON ${kind} and are skipped`] : []
+  const read = () => readRecords(path, encoding)
   const readRows = async function* () {
-    for await (const row of readRecords(path, encoding)) if (Array.isArray(row)) yield [row.map(toCell)]
+    for await (const row of read()) if (Array.isArray(row)) yield [row.map(toCell)]
   }
-  const source =
-    kind === 'lists'
-      ? await openRowSource(null, readRows, () => notes)
-      : createRecordSource(null, [...keys], () => readRecords(path, encoding), notes)
-  return { sources: good > 0 && source ? [source] : [], good, bad }
+  const ofLists = kind === 'lists' && (await openRowSource(null, readRows, () => notes))
+  const source = ofLists || createRecordSource(null, [...keys], read, notes)
+  return { sources: good > 0 ? [source] : [], good, bad }
 }
 
-async function* readRecords(path: string, encoding: string): AsyncGenerator<JsonRecord | unknown[] | null> {
+async function* readRecords(path: string, encoding: string): AsyncGenerator<JsonRecord | null> {
   for await (const line of readLines(path, encoding)) {
     const text = line.trim().replace(/,$/, '')
     if (text !== '') yield parseRecord(text)
   }
 }
 
-const parseRecord = (text: string): JsonRecord | unknown[] | null => {
+const parseRecord = (text: string): JsonRecord | null => {
   try {
     const value = parseExactJson(text)
-    return isJsonObject(value) || Array.isArray(value) ? value : null
+    return isJsonObject(value) || Array.isArray(value) ? (value as JsonRecord) : null
   } catch {
     return null
   }

@@ -104,8 +104,7 @@ export const proposalParts = (said: readonly string[], proposed: string): Prompt
   part(titles.said, userWords(cutText(said.toReversed().join('\n\n'), maxTextChars)), 'user'),
 ]
 
-const fields = ['name', 'location', 'timezone', 'language', 'occupation'] as const
-const isField = (name: string): boolean => (fields as readonly string[]).includes(name)
+const fields = ['name', 'location', 'timezone', 'language', 'occupation']
 const maxNotes = 20
 /** How many entries of a reply are looked at: each is searched for in the user's message. */
 const maxProposals = 100
@@ -133,27 +132,24 @@ export const toLesson = (reply: DistillReply, turn: EndedTurn): TurnLesson => {
     .slice(0, maxProposals)
     .flatMap(({ field, value, evidence: quote, stance }) => {
       const evidence = findEvidence(quote)
-      if (!isField(field) || stance !== 'asserts' || !evidence || value.length > 200) return []
-      const isOwn =
-        findRejectionReason(evidence) === null && value.trim() !== '' && hasVerbatim(evidence, value)
+      if (!fields.includes(field) || stance !== 'asserts' || !evidence || value.length > 200) return []
+      const isOwn = !findRejectionReason(evidence) && value.trim() !== '' && hasVerbatim(evidence, value)
       return isOwn ? [{ field, value, evidence }] : []
     })
-  const notes = (reply.memories ?? []).slice(0, maxProposals).flatMap((one): TurnLesson['notes'] => {
+  const notes = (reply.memories ?? []).slice(0, maxProposals).flatMap((one): TurnLesson['notes'][number] | [] => {
     const { kind, content, replaces } = one
     const evidence = findEvidence(one.evidence)
     if (!isAccepted(one) || content.length > maxContentChars || !evidence) return []
     if (addsFigures(evidence, content)) return []
     const field = profile.find((other) => other.evidence === evidence && content.includes(other.value))?.field
-    return [
-      {
-        kind: kind === 'instruction' ? 'preference' : kind,
-        isInstruction: kind === 'instruction',
-        content,
-        evidence,
-        subject: toSubject(field),
-        replaces: (replaces ?? []).flatMap((number) => turn.memories[number - 1]?.id ?? []),
-      },
-    ]
+    return {
+      kind: kind === 'instruction' ? 'preference' : kind,
+      isInstruction: kind === 'instruction',
+      content,
+      evidence,
+      subject: toSubject(field),
+      replaces: (replaces ?? []).flatMap((number) => turn.memories[number - 1]?.id ?? []),
+    }
   })
   return {
     notes: notes.slice(0, maxNotes),
@@ -165,9 +161,7 @@ export const toLesson = (reply: DistillReply, turn: EndedTurn): TurnLesson => {
 /** The lesson of a turn by rules alone: sentences that have the form of a statement of the user's own, word for word. */
 export const deriveLessonByRules = (turn: EndedTurn): TurnLesson => {
   const statements = listOwnStatements(turn.prompt)
-    .filter(
-      (one) => findRejectionReason(one.content, one.isInstruction ? 'instruction' : 'statement') === null,
-    )
+    .filter((one) => !findRejectionReason(one.content, one.isInstruction ? 'instruction' : 'statement'))
     .map((one) => ({ ...one, subject: detectSubject(one.content) }))
   const notes = [...statements, ...correctMemory(turn)].slice(0, maxNotes)
   return {
@@ -177,27 +171,20 @@ export const deriveLessonByRules = (turn: EndedTurn): TurnLesson => {
   }
 }
 
-const profilePatterns: Partial<Record<(typeof fields)[number], readonly RegExp[]>> = {
-  name: [
-    /\b[Mm]y name is (\p{Lu}[\p{L}'’-]*(?: (?:\p{Lu}\.|\p{Lu}[\p{L}'’-]*)){0,3})/u,
-    /\b(?:[Ii]ch heiße|[Mm]ein Name ist) (\p{Lu}[\p{L}'’-]*(?: \p{Lu}[\p{L}'’-]*){0,3})/u,
-    /我叫(\p{Script=Han}{2,4})(?=[，。,.！!\s]|$)/u,
-  ],
-  timezone: [/\b[Mm]y time ?zone is ([A-Z][A-Za-z]+\/[A-Za-z_]+|UTC[+-]\d{1,2}(?::\d\d)?)/],
-  location: [
-    /\bI(?:['’]ve)? (?:now )?(?:live in|(?:have )?(?:just |recently )?moved (?:from \p{Lu}[\p{L}-]*(?:,? \p{Lu}[\p{L}-]*){0,2} )?to) (\p{Lu}[\p{L}-]*(?:,? \p{Lu}[\p{L}-]*){0,2})/u,
-    /\b[Ii]ch bin (?:von \p{Lu}[\p{L}-]* )?nach (\p{Lu}[\p{L}-]*(?: \p{Lu}[\p{L}-]*){0,2}) (?:um)?gezogen/u,
-    /\b(?:[Ii]ch )?(?:wohne|lebe)(?: ich)?(?: jetzt| nun)? in (\p{Lu}[\p{L}-]*(?: \p{Lu}[\p{L}-]*){0,2})/u,
-    /我(?:现在)?(?:从\p{Script=Han}{2,10}?)?(?:住在|搬到|搬去)(?:了)?(\p{Script=Han}{2,10}?)(?:了)?(?=[，。,.！!\s]|$)/u,
-  ],
-}
+/** Each names the field that it reads. */
+const profilePatterns: readonly RegExp[] = [
+  /\b[Mm]y name is (?<name>\p{Lu}[\p{L}'’-]*(?: (?:\p{Lu}\.|\p{Lu}[\p{L}'’-]*)){0,3})/u,
+  /\b(?:[Ii]ch heiße|[Mm]ein Name ist) (?<name>\p{Lu}[\p{L}'’-]*(?: \p{Lu}[\p{L}'’-]*){0,3})/u,
+  /我叫(?<name>\p{Script=Han}{2,4})(?=[，。,.！!\s]|$)/u,
+  /\b[Mm]y time ?zone is (?<timezone>[A-Z][A-Za-z]+\/[A-Za-z_]+|UTC[+-]\d{1,2}(?::\d\d)?)/,
+  /\bI(?:['’]ve)? (?:now )?(?:live in|(?:have )?(?:just |recently )?moved (?:from \p{Lu}[\p{L}-]*(?:,? \p{Lu}[\p{L}-]*){0,2} )?to) (?<location>\p{Lu}[\p{L}-]*(?:,? \p{Lu}[\p{L}-]*){0,2})/u,
+  /\b[Ii]ch bin (?:von \p{Lu}[\p{L}-]* )?nach (?<location>\p{Lu}[\p{L}-]*(?: \p{Lu}[\p{L}-]*){0,2}) (?:um)?gezogen/u,
+  /\b(?:[Ii]ch )?(?:wohne|lebe)(?: ich)?(?: jetzt| nun)? in (?<location>\p{Lu}[\p{L}-]*(?: \p{Lu}[\p{L}-]*){0,2})/u,
+  /我(?:现在)?(?:从\p{Script=Han}{2,10}?)?(?:住在|搬到|搬去)(?:了)?(?<location>\p{Script=Han}{2,10}?)(?:了)?(?=[，。,.！!\s]|$)/u,
+]
 
 const findProfileFields = (statement: string): [field: string, value: string][] =>
-  Object.entries(profilePatterns).flatMap(([field, patterns]) =>
-    patterns
-      .flatMap((pattern) => pattern.exec(statement)?.[1] ?? [])
-      .map((value) => [field, value] as [string, string]),
-  )
+  profilePatterns.flatMap((pattern) => Object.entries(pattern.exec(statement)?.groups ?? {}))
 
 const toSubject = (field: string | undefined): string | null =>
   Object.entries(profileFieldBySubject).find(([, other]) => other === field)?.[0] ?? null
@@ -216,9 +203,7 @@ export const detectSubject = (statement: string): string | null =>
 
 /** What a message begins with that corrects a word: "No, it is not Berlin, it's Lisbon." */
 const corrections: readonly RegExp[] = [
-  /^(?:(?:no|nope|sorry|wait|actually)[,.!]? )*(?:(?:it|that|this)(?:['’]s| is| was) not|(?:it|that|this) (?:is|was)n['’]t|not) ([^,;.!?\n]{1,60}?)(?:[,;.]? (?:but|(?:it|that|this)(?:['’]s| is))|,) ([^,;.!?\n]{1,60})(?=[,;.!\n]|$)/iu,
-  /^(?:nein[,.!]? )?(?:(?:es|das) ist )?nicht ([^,;.!?\n]{1,60}?),? (?:sondern|(?:es|das) ist) ([^,;.!?\n]{1,60})(?=[,;.!\n]|$)/iu,
-  /^(?:no[,.!]? )?no es ([^,;.!?\n]{1,60}?),? (?:sino|es) ([^,;.!?\n]{1,60})(?=[,;.!\n]|$)/iu,
+  /^(?:(?:no|nope|sorry|wait|actually|nein)[,.!]? )*(?:(?:it|that|this)(?:['’]s| is| was) not|(?:it|that|this) (?:is|was)n['’]t|not|(?:(?:es|das) ist )?nicht|no es) ([^,;.!?\n]{1,60}?)(?:[,;.]? (?:but|(?:it|that|this)(?:['’]s| is)|sondern|sino|(?:es|das) ist|es)|,) ([^\s,;.!?]+(?: [^\s,;.!?]+){0,2})(?=[,;.!\n]|$)/iu,
   /^(?:不[，。]?)?不是([^，。！？\n]{1,30}?)，?(?:而是|是)([^，。！？\n]{1,30})(?=[，。！\n]|$)/u,
 ]
 
@@ -226,23 +211,22 @@ const corrections: readonly RegExp[] = [
 export const findCorrection = (prompt: string): string[] =>
   corrections.flatMap((pattern) => pattern.exec(prompt.slice(0, 300)) ?? []).slice(0, 3)
 
-/** The memory that the last turn was about, with the word that the user corrects. */
+/** The memory that the last turn was about, with the word that the user corrects; it stays about the same subject. */
 const correctMemory = ({ prompt, summary, memories }: EndedTurn): TurnLesson['notes'] => {
-  const [sentence = '', from = '\n', to = ''] = findCorrection(prompt)
+  const [sentence = '', from = '', to = ''] = findCorrection(prompt)
   const evidence = createEvidenceSearch([prompt])(sentence)
   const last = summary.slice(summary.lastIndexOf('\n') + 1)
-  const known = memories.find(({ content }) => content.includes(from) && containsWords(last, content))
-  if (!evidence || !known) return []
-  const content = known.content.replace(from, () => to)
-  return [{ isInstruction: false, content, evidence, subject: detectSubject(content), replaces: [known.id] }]
+  const known = memories.find(({ content }) => hasVerbatim(content, from) && containsWords(last, content))
+  const content = known?.content.replace(from, () => to) ?? ''
+  const subject = detectSubject(content)
+  if (!evidence || !known || /[?？]/.test(evidence) || subject !== detectSubject(known.content)) return []
+  return [{ isInstruction: false, content, evidence, subject, replaces: [known.id] }]
 }
 
 /** The summary with one line more, question and answer; drops the oldest lines beyond the limit. */
 const summarizeTurn = ({ summary, turn, prompt, answer }: EndedTurn): string => {
-  const toLine = (text: string, maxChars: number) => {
-    const head = text.slice(0, 10 * maxChars)
-    return cutText(head.replace(/\s+/g, ' ').trim(), maxChars)
-  }
+  const toLine = (text: string, maxChars: number) =>
+    cutText(text.slice(0, 10 * maxChars).replace(/\s+/g, ' ').trim(), maxChars)
   const lines = [...summary.split('\n'), `${turn}. ${toLine(prompt, 120)} -> ${toLine(answer ?? '', 160)}`]
   while (lines.join('\n').length > maxSummaryChars) lines.shift()
   return lines.filter((one) => one !== '').join('\n')
