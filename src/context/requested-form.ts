@@ -77,7 +77,8 @@ const announced = new RegExp(
   String.raw`(?<!\p{L})(?:(?:as|in) (?:an? )?${few}(?:table|csv|json|yaml|xml)|als (?:eine )?${few}(?:tabelle|csv|json)|(?:(?:an? |eine )?(?:table|tabelle)|${order}(?:csv|json|yaml|xml))(?= (?:with|of|mit|aus) ))(?!\p{L})|[用以按成][^，。；、！？\s]{0,4}?(?:表格|json|csv)(?:的?(?:形式|格式))?`,
   'gu',
 )
-const lists = [
+const lists: RegExp[] = []
+for (const source of [
   // after a colon, or what announces fields
   String.raw`(?:[:：]|(?<!\p{L})(?:fields|columns|keys|feldern?|spalten)(?!\p{L})|字段|列名|按|每项给出|逐项列出) ?${names}${end}`,
   String.raw`(?<!\p{L})(?:give|show|return|list|answer|reply|write|gib|zeige?|nenne) [^.?!]{0,80}?(?<!such )(?:as|als) ${names}${end}`,
@@ -89,7 +90,8 @@ const lists = [
   `${formMark}[ ,，]*(?:with |of |mit |aus |返回|列出|写出|给出)${names}${end}`,
   // alone after the question
   String.raw`[?？] ${names} ?\.?$`,
-].map((source) => new RegExp(source, 'u'))
+])
+  lists.push(new RegExp(source, 'u'))
 const between = new RegExp(`${and}|${comma}`, 'iu')
 
 /** A longer request is no short one: understand reads it. */
@@ -105,7 +107,7 @@ const hide = (found: string): string => (/[ İ]/.test(found) ? '_'.repeat(found.
 export const readRequestedForm = (prompt: string): { style: string; structure: OutputField[] } => {
   if (prompt.length > maxChars) return { style: '', structure: [] }
   const said = prompt.replaceAll(/[^\S\n]+/g, ' ')
-  const text = said.replaceAll(/["“„«][^"”“»\n]*["”“»]|İ/g, hide).toLowerCase()
+  const text = said.replaceAll(/["“„«][^"”“»„«\n]*["”“»]|İ/g, hide).toLowerCase()
   const isQuestion = question.test(text)
   const found = [...text.matchAll(isQuestion ? formsOfQuestions : forms)]
   const [first, last = first] = [found[0], found.at(-1)]

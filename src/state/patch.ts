@@ -1,40 +1,21 @@
 import { z } from 'zod'
-import {
-  chatMessageSchema,
-  memorySchema,
-  originFileSchema,
-  outputFieldSchema,
-  preprocessedFilesSchema,
-  type RuntimeState,
-  type StateField,
-  todoSchema,
-} from './runtime-state.ts'
+import { type RuntimeState, runtimeStateSchema, type StateField, todoSchema } from './runtime-state.ts'
 
 /**
  * What one action changed in the state beside appending itself. Written in the same statement as the action,
- * and small however long the history: lists grow by what is given, todos and files merge by their names.
+ * and small however long the history: lists but the output structure grow by what is given, todos and files merge by their names.
  */
-export const patchSchema = z
-  .strictObject({
+export const patchSchema = runtimeStateSchema
+  .omit({ action_history: true, usage: true })
+  .extend({
     /** Opens the turn with its prompt. */
     prompts: z.string(),
-    user_context: z.record(z.string(), z.json()),
-    /** Appended. */
-    memory: z.array(memorySchema),
-    output_style: z.string(),
-    /** The whole list. */
-    output_structure: z.array(outputFieldSchema),
-    scenario: z.string(),
     /** The goal of this turn. */
     task_goals: z.string(),
-    /** Appended; a file of a known name takes its place. */
-    origin_files: z.array(originFileSchema),
-    /** Merged by file name. */
-    preprocessed_files: preprocessedFilesSchema.partial(),
+    /** Merged by file name, as `origin_files` are: one of a known name takes its place. */
+    preprocessed_files: runtimeStateSchema.shape.preprocessed_files.partial(),
     /** Of this turn, merged by id. */
     todos: z.array(todoSchema),
-    /** Appended. */
-    chat_history: z.array(chatMessageSchema),
   })
   .partial()
 

@@ -20,7 +20,7 @@ export const mappingSchema = z.strictObject({
 })
 
 /** A file as the request named it. */
-export const originFileSchema = z.strictObject({
+const originFileSchema = z.strictObject({
   name: z.string().min(1),
   type: z.string(),
   local_path: z.string(),
@@ -122,18 +122,11 @@ export const actionBodySchema = z.strictObject({
 export const actionSchema = actionBodySchema.extend({ id: z.int().positive() })
 
 /** A message of the conversation. */
-export const chatMessageSchema = z.strictObject({
+const chatMessageSchema = z.strictObject({
   role: z.enum(['user', 'assistant']),
   content: z.string(),
   /** 1 for the first turn of the session. */
   turn: z.int().positive(),
-})
-
-/** What the files contain, by file name. */
-export const preprocessedFilesSchema = z.strictObject({
-  documents: z.record(z.string(), z.json()),
-  tables: z.record(z.string(), z.json()),
-  other_files: z.record(z.string(), z.json()),
 })
 
 /** The RuntimeState: the one state that all nodes and tools share. */
@@ -146,7 +139,12 @@ export const runtimeStateSchema = z.strictObject({
   scenario: z.string(),
   task_goals: z.array(z.string()),
   origin_files: z.array(originFileSchema),
-  preprocessed_files: preprocessedFilesSchema,
+  /** What the files contain, by file name. */
+  preprocessed_files: z.strictObject({
+    documents: z.record(z.string(), z.json()),
+    tables: z.record(z.string(), z.json()),
+    other_files: z.record(z.string(), z.json()),
+  }),
   todos: z.array(z.array(todoSchema)),
   action_history: z.array(z.array(actionSchema)),
   chat_history: z.array(chatMessageSchema),

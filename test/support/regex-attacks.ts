@@ -86,8 +86,12 @@ const common = [
   '}',
 ]
 
-/** One character for each way in which the sets of a pattern tell characters apart. */
-const listAlphabet = (sets: readonly string[], pattern: string, flags: string): Map<string, Set<string>> => {
+/** One character for each way in which the sets of a pattern, and these, tell characters apart. */
+const listAlphabet = (
+  sets: readonly string[],
+  more: readonly RegExp[],
+  flags: string,
+): Map<string, Set<string>> => {
   const own = sets.flatMap((raw) => {
     const plain = raw.replace(/\\[dwsDWSbB]|\\[pP]\{[^}]*\}|^\[\^?|\]$/g, '')
     return [...plain.replace(/\\u([\da-f]{4})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))]
@@ -95,8 +99,6 @@ const listAlphabet = (sets: readonly string[], pattern: string, flags: string): 
   const matchers = [...new Set(sets)].map(
     (raw) => [raw, new RegExp(`^${raw}$`, flags.replace(/[gmy]/g, ''))] as const,
   )
-  // what anchors and boundaries tell apart
-  const more = [...(flags.includes('m') ? [/[\n\r]/] : []), ...(/\\b/i.test(pattern) ? [/\w/] : [])]
   const bySignature = new Map<string, string>()
   for (const char of [...common, ...own]) {
     const signature = [...matchers.map(([, matcher]) => matcher), ...more].map((one) => one.test(char)).join()
@@ -119,8 +121,11 @@ export type Attack = { prefix: string; pump: string }
 /** The parts of which attacks on a pattern are made; none: the pattern repeats nothing often. */
 export const listAttacks = (pattern: string, flags: string): Attack[] => {
   const tree = parsePattern(pattern)
-  const alphabet = listAlphabet(listSets(tree), pattern, flags)
-  const hasBoundaries = /\\b/i.test(pattern) || flags.includes('m')
+  // what anchors and boundaries tell apart
+  const kinds = [...(flags.includes('m') ? [/[\n\r]/] : []), ...(/\\b/i.test(pattern) ? [/\w/] : [])]
+  const alphabet = listAlphabet(listSets(tree), kinds, flags)
+  const isBoundary = (before: string, after: string): boolean =>
+    kinds.some((kind) => kind.test(before.at(-1) ?? '') !== kind.test(after[0] ?? ''))
   const attacks = new Map<string, Attack>()
   const add = (prefix: string, pump: string): void => {
     if (pump !== '') attacks.set(JSON.stringify([prefix, pump]), { prefix, pump })
@@ -151,11 +156,13 @@ export const listAttacks = (pattern: string, flags: string): Attack[] => {
           visit([[node.of]], prefix)
           if (node.max >= manyTimes) {
             const pumps = toPumps(node.of)
-            for (const pump of pumps) {
+            for (const [at, pump] of pumps.entries()) {
               add(prefix, pump)
               add('\0', pump)
               add('', prefix + pump)
-              if (hasBoundaries) for (const other of pumps) add('', pump + other)
+              // a search may begin at each boundary
+              for (const other of pumps.slice(at + 1))
+                if (isBoundary(pump, other) || isBoundary(other, pump)) add('', pump + other)
             }
             add('', prefix)
           }

@@ -1,4 +1,4 @@
-import { listAttacks, type Node, parsePattern, toAttackText } from './regex-attacks.ts'
+import { type Attack, listAttacks, type Node, parsePattern, toAttackText } from './regex-attacks.ts'
 
 /** Reads on from a place, and gives what `next` says of where it ended. */
 type Matcher = (at: number, next: (at: number) => boolean) => boolean
@@ -123,11 +123,23 @@ const createStepCounter = ({ source, flags }: RegExp): ((text: string) => number
   }
   const toChoice = (choices: Node[][], by: 1 | -1): Matcher => {
     const all = choices.map((nodes) => toSequence(nodes, by))
-    return (at, next) => all.some((one) => one(at, next))
+    const firsts = choices.map((nodes) => {
+      const first = nodes.at(by > 0 ? 0 : -1)
+      return first?.type === 'set' ? toSet(first.raw) : () => true
+    })
+    // by the next character: one look tells what begins with others
+    const left = new Map<string | undefined, Matcher[]>()
+    return (at, next) => {
+      const char = chars[by > 0 ? at : at - 1]
+      const known = left.get(char) ?? all.filter((_, nth) => firsts[nth]?.(char))
+      left.set(char, known)
+      return known.some((one) => one(at, next))
+    }
   }
 
   let groups = 1
   const whole = toChoice(parsePattern(source), 1)
+  const native = new RegExp(source, flags)
   return (text) => {
     chars = /[uv]/.test(flags) ? [...text] : text.split('')
     steps = 0
@@ -149,7 +161,8 @@ const createStepCounter = ({ source, flags }: RegExp): ((text: string) => number
       if (error !== tooMany) throw error
       return Number.POSITIVE_INFINITY
     }
-    if (matches > 0 !== new RegExp(source, flags).test(text))
+    native.lastIndex = 0
+    if (matches > 0 !== native.test(text))
       throw new Error(`/${source}/${flags} is read wrongly here: correct createStepCounter`)
     return steps
   }
@@ -158,11 +171,23 @@ const createStepCounter = ({ source, flags }: RegExp): ((text: string) => number
 /** A text, made against a pattern, of which twice as much takes more than twice the steps; null: it has none. */
 export const findSlowText = ({ source, flags }: { source: string; flags: string }): string | null => {
   const countSteps = createStepCounter(new RegExp(source, flags))
-  const grows = (attack: Parameters<typeof toAttackText>[0], length: number): boolean => {
-    const [one, two] = [length, 2 * length].map((size) => countSteps(toAttackText(attack, size)))
-    return two === Number.POSITIVE_INFINITY || (two as number) > 2.4 * (one as number)
+  const steps = (attack: Attack, length: number): number => countSteps(toAttackText(attack, length))
+  // what a part of the pattern asks for at least
+  const least = Math.max(0, ...Array.from(source.matchAll(/\{(\d+)/g), ([, count]) => Number(count)))
+  /** Whether of three short texts the last took more than the second as this took more than the first. */
+  const bends = (attack: Attack): boolean => {
+    const once = attack.pump.length * Math.ceil((12 + least) / attack.pump.length)
+    const three = steps(attack, 3 * once)
+    const two = steps(attack, 2 * once)
+    return three === Number.POSITIVE_INFINITY || three - two > two - steps(attack, once)
+  }
+  const grows = (attack: Attack, length: number): boolean => {
+    const two = steps(attack, 2 * length)
+    return two === Number.POSITIVE_INFINITY || two > 2.4 * steps(attack, length)
   }
   // what is repeated up to some hundred times grows at first
-  const slow = listAttacks(source, flags).find((attack) => grows(attack, 128) && grows(attack, 1024))
+  const slow = listAttacks(source, flags).find(
+    (attack) => bends(attack) && grows(attack, 128) && grows(attack, 1024),
+  )
   return slow === undefined ? null : JSON.stringify(slow)
 }

@@ -9,7 +9,7 @@ import { translateErrors } from './database-errors.ts'
 import { lockFolder } from './folder-lock.ts'
 import type { Migration } from './migration.ts'
 import { createBinding } from './named-parameters.ts'
-import { migratePglite, startPglite } from './pglite.ts'
+import { keepStatements, migratePglite, startPglite } from './pglite.ts'
 import { readSeedImage, SeededMemoryFS, unpackSeedImage } from './seed-image.ts'
 
 /** The embedded database with its PGlite instance. */
@@ -74,6 +74,7 @@ const toDatabase = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDataba
       }),
     )
   const direct = toSql(pglite)
+  keepStatements(pglite)
   const checkpoints = startCheckpoints(pglite)
   return {
     kind: 'embedded',
@@ -94,21 +95,18 @@ const toDatabase = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDataba
   }
 }
 
-const maxLogBytes = 64 * 1024 * 1024
-const checkEveryMs = 30_000
-
 /**
  * PGlite has no background checkpointer: its write-ahead log would grow until it is closed, and the start after a crash
- * would replay all of it. Only a closed or broken
+ * would replay all of it. Nor does it analyze tables, so plans are made anew as they grow. Only a closed or broken
  * database fails here, and its users report that.
  */
 const startCheckpoints = (pglite: PGlite): NodeJS.Timeout =>
-  setInterval(() => void checkpointLongLog(pglite).catch(() => {}), checkEveryMs).unref()
+  setInterval(() => void checkpointLongLog(pglite).catch(() => {}), 30_000).unref()
 
-/** Writes a checkpoint when `bytes` were logged since the last one, which removes the log before it. */
-export const checkpointLongLog = async (pglite: PGlite, bytes = maxLogBytes): Promise<void> => {
+/** Forgets plans, and writes a checkpoint when `bytes` were logged since the last one, which removes the log before it. */
+export const checkpointLongLog = async (pglite: PGlite, bytes = 64 * 1024 * 1024): Promise<void> => {
   const { rows } = await pglite.query<{ logged: number }>(
     'SELECT (pg_current_wal_lsn() - redo_lsn)::int8 AS logged FROM pg_control_checkpoint()',
   )
-  if (Number(rows[0]?.logged ?? 0) >= bytes) await pglite.exec('CHECKPOINT')
+  await pglite.exec(Number(rows[0]?.logged ?? 0) >= bytes ? 'CHECKPOINT; DISCARD PLANS' : 'DISCARD PLANS')
 }

@@ -29,6 +29,7 @@ const unitMs = [1000, 60_000, 3_600_000, 86_400_000, 1]
 const amount = String.raw`(\d{1,15}(?:[.,]\d{1,9})?)\s{0,3}(?:${units.map((names) => `(${names})`).join('|')})(?!\p{LC})`
 const duration = String.raw`(?:${amount.replaceAll(/\((?!\?)/g, '(?:')}[\s,]{0,3}(?:(?:and|und|et?|y|и|và|dan)\s)?){1,5}`
 const time = String.raw`\d{4}-\d\d-\d\d[t ][\d:.]{5,20}(?:z| ?utc| ?gmt|[+-]\d\d:?\d\d)`
+const amounts = new RegExp(amount, 'gu')
 const isDuration = new RegExp(String.raw`^\s*${duration}$`, 'u')
 /** ISO, or that of HTTP: `Date.parse` reads a year in any text with a number. */
 const isDate = /^\s*(?:\d{4}-\d\d-\d\d[T ]|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? .{1,16})\d\d:\d\d/i
@@ -39,7 +40,7 @@ const phrases = [
 
 /** "1h2m3.5s", "20 seconds", "350ms", "1,5 Minuten". */
 const parseDurationMs = (text: string): number =>
-  [...text.matchAll(new RegExp(amount, 'gu'))].reduce((sum, [, number = '', ...names]) => {
+  [...text.matchAll(amounts)].reduce((sum, [, number = '', ...names]) => {
     const plain = number.replace(/,(?=\d{3}$)/, '').replace(',', '.')
     return sum + Number(plain) * (unitMs[names.findIndex(Boolean)] ?? 0)
   }, 0)
@@ -69,8 +70,11 @@ const limits = [
 /** The limits of the header `RateLimit` of IETF's drafts: `limit=9, remaining=0, reset=30` or `"a";r=0;t=30, "b";r=5`. */
 const splitLimits = (header: string | null): string[] =>
   header?.split(/,(?=\s*(?:"[^"]*"|[\w-]+)\s*;)/).map((limit) => limit.trim()) ?? []
-const readParameter = (limit: string | undefined, names: string): string | null =>
-  new RegExp(String.raw`(?:^|[;,\s])(?:${names})\s*=\s*(\d+)`, 'i').exec(limit ?? '')?.[1] ?? null
+const remains = /(?:^|[;,\s])(?:remaining|r)\s*=\s*(\d+)/i
+const resetsIn = /(?:^|[;,\s])(?:reset|t)\s*=\s*(\d+)/i
+const policyWindow = /(?:^|[;,\s])w\s*=\s*(\d+)/i
+const readParameter = (limit: string | undefined, pattern: RegExp): string | null =>
+  pattern.exec(limit ?? '')?.[1] ?? null
 
 /**
  * The wait that headers ask for, and the one until the limits that are used up are full again; where none is known to be
@@ -85,8 +89,8 @@ export const readHeaderWaits = (from: Headers, now: Date): HeaderWaits => {
     const policy = policies.length === 1 ? policies[0] : policies.find((one) => one.startsWith(`${name};`))
     // where it is not said, it is full again within the window of its policy
     return [
-      readParameter(limit, 'remaining|r'),
-      readParameter(limit, 'reset|t') ?? readParameter(policy, 'w'),
+      readParameter(limit, remains),
+      readParameter(limit, resetsIn) ?? readParameter(policy, policyWindow),
     ]
   })
   const resets = [...named, ...combined].flatMap(([remaining, reset]) => {

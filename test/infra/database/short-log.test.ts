@@ -29,3 +29,20 @@ describe('the write-ahead log of the embedded database', () => {
     expect(await loggedSince()).toBeLessThan(100_000)
   })
 })
+
+describe('a statement of the embedded database', () => {
+  test('is parsed once, whatever fails between', async () => {
+    const text = 'SELECT tenant FROM businesses WHERE length(tenant) / $1::int > 0 LIMIT 1'
+    const ask = (divisor: unknown) => database.query<{ tenant: string }>(text, [divisor])
+    const first = await ask(1)
+    await expect(ask(0)).rejects.toThrow('division by zero')
+    await expect(database.query('SELECT nothing FROM businesses')).rejects.toThrow('nothing')
+    await expect(ask('x')).rejects.toThrow()
+    await database.transaction(async (sql) => {
+      expect((await sql.query(text, [1])).rows).toEqual(first.rows)
+    })
+    expect((await ask(1)).rows).toEqual(first.rows)
+    const kept = 'SELECT statement FROM pg_prepared_statements WHERE statement = $1'
+    expect((await database.query(kept, [text])).rows).toHaveLength(1)
+  })
+})

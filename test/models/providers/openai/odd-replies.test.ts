@@ -112,10 +112,10 @@ describe('a reply is read', () => {
   })
 })
 
-test('a stream of 200,000 lines without an empty one is read', async () => {
-  const lines = `data: ${JSON.stringify(says('x'))}\n`.repeat(200_000)
+test('a stream of 50,000 lines without an empty one is read', async () => {
+  const lines = `data: ${JSON.stringify(says('x'))}\n`.repeat(50_000)
   const { text } = await openCall(`${lines}data: ${JSON.stringify(stop)}\n`)
-  expect(text).toHaveLength(200_000)
+  expect(text).toHaveLength(50_000)
 })
 
 describe('a call is read', () => {

@@ -458,7 +458,7 @@ describe('the largest flow', () => {
   })
 
   test('gives up where it would take too long', () => {
-    const count = 2_000
+    const count = 1_000
     const ones = Array.from({ length: count }, () => 1)
     const edges = ones.flatMap((_, i) => ones.map((_, j) => [i, j] as const))
     expect(computeMaxFlow(ones, ones, edges)).toBeNull()
