@@ -165,7 +165,7 @@ export const parseJsonBody = async (
   const quoted = passesNumbers === true ? text : await step(() => quoteLongNumbers(text))
   if (quoted === text) return value
   const exact = await step(() => JSON.parse(quoted))
-  if (passesNumbers && Object.hasOwn(value ?? {}, passesNumbers))
+  if (typeof passesNumbers === 'string' && Object.hasOwn(value ?? {}, passesNumbers))
     Object.assign(exact, { [passesNumbers]: value[passesNumbers] })
   return exact
 }

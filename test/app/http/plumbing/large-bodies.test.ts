@@ -69,6 +69,7 @@ it('a large body is decoded in parts, of which none splits a letter, and a name 
   expect(await parse('{"a":[1,12345678901234567890]}')).toMatchObject({
     value: { a: [1, '12345678901234567890'] },
   })
+  expect((await parse('{"":1,"a":12345678901234567890}')).value).toEqual({ '': 1, a: '12345678901234567890' })
   for (const name of ['__proto__', '\\u005f_proto__'])
     await expect(parse(`{"a":{"${name}":1}}`)).rejects.toMatchObject({ code: 'invalid_request' })
   await expect(parse(JSON.stringify({ text }), '\xff')).rejects.toMatchObject({ code: 'malformed_json' })

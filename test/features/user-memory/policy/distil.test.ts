@@ -304,7 +304,14 @@ test('rules correct nothing that the last turn was not about, and nothing by a q
   const prompt = "No, it is not Berlin, it's Lisbon."
   expect(correct(prompt, '1. What is the capital of Portugal? -> Berlin')).toEqual([])
   expect(correct(prompt, `1. ${home.content} -> OK\n2. Capital of Portugal? -> Berlin`)).toEqual([])
-  expect(correct("It is not Berlin, it's Lisbon?", `1. ${home.content} -> OK`)).toEqual([])
+  for (const other of ["It is not Berlin, it's Lisbon?", "It is not Berlin, it's Lisbon, is it?"])
+    expect(correct(other, `1. ${home.content} -> OK`)).toEqual([])
+  for (const other of [
+    'Not Berlin, find one there!',
+    'Not Berlin, look in all of Europe.',
+    'Not erli, Lisbon.',
+  ])
+    expect(correct(other, `1. ${home.content} -> OK`)).toEqual([])
 })
 
 test('wishes for the length of answers have one subject, where they say no more', () => {
