@@ -83,7 +83,7 @@ it('the hashes of a request with large files are those that it has in one piece'
   const request = { prompt: 'Read "it".', user_id: 'ann', files }
   const { row, uploads } = await toAdmissionRequest(request)
   expect(row.hash).toBe(contentHash(request))
-  expect(uploads.map(({ hash }) => hash).sort()).toEqual(
-    files.map(({ content_base64 }) => sha256(Buffer.from(content_base64, 'base64'))),
+  expect(new Set(uploads.map(({ hash }) => hash))).toEqual(
+    new Set(files.map(({ content_base64 }) => sha256(Buffer.from(content_base64, 'base64')))),
   )
 })
