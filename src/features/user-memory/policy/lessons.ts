@@ -225,8 +225,10 @@ const correctMemory = ({ prompt, summary, memories }: EndedTurn): TurnLesson['no
 
 /** The summary with one line more, question and answer; drops the oldest lines beyond the limit. */
 const summarizeTurn = ({ summary, turn, prompt, answer }: EndedTurn): string => {
-  const toLine = (text: string, maxChars: number) =>
-    cutText(text.slice(0, 10 * maxChars).replace(/\s+/g, ' ').trim(), maxChars)
+  const toLine = (text: string, maxChars: number) => {
+    const head = text.slice(0, 10 * maxChars)
+    return cutText(head.replace(/\s+/g, ' ').trim(), maxChars)
+  }
   const lines = [...summary.split('\n'), `${turn}. ${toLine(prompt, 120)} -> ${toLine(answer ?? '', 160)}`]
   while (lines.join('\n').length > maxSummaryChars) lines.shift()
   return lines.filter((one) => one !== '').join('\n')
