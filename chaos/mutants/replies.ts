@@ -85,8 +85,8 @@ export const replyMutants: readonly Mutant[] = [
     file: 'src/models/transport/json-parser.ts',
     edits: [
       {
-        from: 'const parseExact = parseExactJson',
-        to: 'const parseExact = (text: string): unknown => JSON.parse(text)',
+        from: 'const quote = quoteLongNumbers',
+        to: 'const quote = (text: string): string => text',
       },
     ],
     why: 'an order is paid or deleted under the id of another',

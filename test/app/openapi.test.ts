@@ -12,7 +12,7 @@ import { askConsent } from '../../src/features/payments/consent/consents.ts'
 import { startAgentServer } from '../support/agent-servers.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { unique } from '../support/backend.ts'
-import { newCart, trustParty } from '../support/consents.ts'
+import { newCart, newWaitingRun, trustParty } from '../support/consents.ts'
 import { openFolder } from '../support/file-samples.ts'
 import { deliver } from '../support/intake.ts'
 import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
@@ -109,7 +109,8 @@ test('every example of the OpenAPI document is a request that the server takes, 
   await trustParty(server, parties.merchant, 'merchant')
   const askForConsent = async (): Promise<string> => {
     const cart = await newCart()
-    const bound = { tenant: 'default', user_id: 'ann', run_id: unique('run'), payment_id: unique('pay') }
+    const run_id = await newWaitingRun(elsewhere, 'default', 'ann')
+    const bound = { tenant: 'default', user_id: 'ann', run_id, payment_id: unique('pay') }
     const ask = { ...bound, audience: site.origin, lifetimeMs: 60_000 }
     return (await elsewhere.asBusiness('default', (sql) => askConsent(sql, cart, ask))).payment_id
   }

@@ -74,6 +74,13 @@ describe('reading a reply of the planner', () => {
     )
   })
 
+  test('of many tools that are not there the first has the list of those that are', () => {
+    const { errors } = read({ tool_calls: Array.from({ length: 1000 }, (_, at) => call(`fly_${at}`)) })
+    expect(errors).toHaveLength(1000)
+    expect(errors.filter(({ error }) => error.includes('look, send'))).toEqual([errors[0]])
+    expect(errors[999]?.error).toBe('there is no tool "fly_999"')
+  })
+
   test('no arguments at all stand for none', () => {
     expect(read({ tool_calls: [call('report', '')] })).toMatchObject({
       errors: [],

@@ -4,10 +4,12 @@ import type { ConsentRequest } from '../../src/features/payments/consent/content
 import { hashText } from '../../src/features/payments/mandates/tokens/encoding.ts'
 import { signJws } from '../../src/features/payments/mandates/tokens/jws.ts'
 import type { SigningKey } from '../../src/features/payments/mandates/tokens/keys.ts'
+import type { Database } from '../../src/infra/database/database.ts'
 import { unique } from './backend.ts'
 import type { TestServer } from './http.ts'
 import { closedPayment, type createParty, checkout as offer, parties, shop } from './mandate-parties.ts'
 import { asProxy, site } from './passkeys.ts'
+import { admitRun } from './runs.ts'
 
 const nowS = (): number => Math.floor(Date.now() / 1000)
 
@@ -79,3 +81,7 @@ export const newCart = async (
   }
   return { version: '0.1', cart: JSON.stringify(cart), payment: JSON.stringify(payment) }
 }
+
+/** A run that waits for a day, and can be asked a consent for. */
+export const newWaitingRun = async (database: Database, tenant: string, user_id: string): Promise<string> =>
+  (await admitRun(database, tenant, { prompt: 'Buy it.', user_id, delay_ms: 86_400_000 })).run.id

@@ -59,12 +59,12 @@ export const openWithDatabase = async (
 }
 
 /** Admits one run in a commit of its own. */
-export const admitRun = (
+export const admitRun = async (
   database: Database,
   business: string,
   request: JobData,
   key?: IdempotencyKey,
-): Promise<Admission> => admitCandidate(database, business, toAdmissionRequest(request, key))
+): Promise<Admission> => admitCandidate(database, business, await toAdmissionRequest(request, key))
 
 /** Commits one action, or with a `FinalEntry` the last one and the end of its run. */
 export const appendAction = (sql: Sql, fence: RunFence, entry: LogEntry | FinalEntry): Promise<void> =>

@@ -52,7 +52,7 @@ export const createAdmissions = (database: Database, businessId: string) => {
         if (earlier) return earlier
         throw refusal
       }
-      const candidate = toAdmissionRequest(request, key, named, tokenId)
+      const candidate = await toAdmissionRequest(request, key, named, tokenId)
       // files are written first, and no other run should wait for that
       return candidate.uploads.length > 0 ? admitAlone(candidate) : admitTogether(candidate)
     },

@@ -2,7 +2,7 @@ import { holdSessionBlobs, storeBlobStatement } from '../../files/blobs/blobs.ts
 import { holdUploadedFile, invalidFile, type NamedFiles } from '../../files/uploads.ts'
 import { type Database, queryOne, sendFirst } from '../../infra/database/database.ts'
 import { isUniqueViolation } from '../../infra/database/database-errors.ts'
-import { newRunId, newSessionId, sha256 } from '../../infra/lib/ids.ts'
+import { newRunId, newSessionId } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
 import { toUrlPath } from '../../state/files/url-path.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -17,7 +17,7 @@ import {
 import { toPublicStatusSql } from '../../state/run-status.ts'
 import type { RunStatus } from '../../state/run-view.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
-import { contentHash } from '../../state/text/content-hash.ts'
+import { contentHash, hashLarge, hashLargeContent } from '../../state/text/content-hash.ts'
 import { admitStatement } from './admission-statement.ts'
 import { toMetadataEntries } from './metadata-entries.ts'
 import { createSessionFullError } from './queue-caps.ts'
@@ -43,7 +43,7 @@ export type Fence = {
 }
 
 /** A run to admit: its row, and the files that came with it. */
-export type AdmissionRequest = ReturnType<typeof toAdmissionRequest>
+export type AdmissionRequest = Awaited<ReturnType<typeof toAdmissionRequest>>
 
 type AdmissionRow = {
   run_id: string
@@ -62,14 +62,14 @@ const checkMetadata = (metadata: RunRequest['metadata'] = {}): void => {
 }
 
 /** Request to the rows that admission stores. Throws `invalid_request` for metadata over its limits. */
-export const toAdmissionRequest = (
+export const toAdmissionRequest = async (
   { run_id, ...request }: JobData,
   key?: IdempotencyKey,
   named: NamedFiles = new Map(),
   tokenId: string | null = null,
 ) => {
   checkMetadata(request.metadata)
-  const { admitted, uploads } = splitUploads(request, named)
+  const { admitted, uploads } = await splitUploads(request, named)
   return {
     row: {
       run_id: run_id ?? newRunId(),
@@ -88,7 +88,7 @@ export const toAdmissionRequest = (
       token_id: tokenId,
       route: key?.route ?? null,
       key: key?.key ?? null,
-      hash: contentHash(request),
+      hash: await hashLargeContent(request),
     },
     uploads,
   }
@@ -292,7 +292,7 @@ export const findEarlierAdmission = async (
   key: IdempotencyKey | undefined,
 ): Promise<Admission | null> => {
   if (key === undefined) return null
-  const candidate = { hash: contentHash(request), has_own_id: run_id !== '', run_id, ...key }
+  const candidate = { hash: await hashLargeContent(request), has_own_id: run_id !== '', run_id, ...key }
   return database.asBusiness(businessId, (sql) => findByKey(sql, businessId, candidate), { pipelined: true })
 }
 
@@ -312,13 +312,13 @@ export const findByKey = async (
 }
 
 /** Uploaded bytes become blobs under their hash; the stored request refers to them by path. */
-const splitUploads = (
+const splitUploads = async (
   request: RunRequest,
   named: NamedFiles,
-): { admitted: AdmittedRequest; uploads: Upload[] } => {
+): Promise<{ admitted: AdmittedRequest; uploads: Upload[] }> => {
   const uploads: Upload[] = []
   const addresses: Record<string, string> = {}
-  const files = (request.files ?? []).map((file, at): OriginFile => {
+  const read = (request.files ?? []).map(async (file, at): Promise<OriginFile> => {
     const { file_id, mapping, content_base64, url } = file
     const upload = file_id === undefined ? undefined : named.get(file_id)
     const { name = upload?.name ?? '', type = upload?.type ?? '' } = file
@@ -334,10 +334,11 @@ const splitUploads = (
     }
     if (content_base64 === undefined) return { name, type, local_path: '', mapping: mapping ?? null }
     const bytes = Buffer.from(content_base64, 'base64')
-    const hash = sha256(bytes)
+    const hash = await hashLarge(bytes)
     uploads.push({ hash, bytes })
     return { name, type, local_path: `blob:${hash}`, mapping: null }
   })
+  const files = await Promise.all(read)
   if (!haveOwnNames(files)) throw invalidFile(0, 'names must differ; give the uploaded files other names')
   const { session_id: _session, business_id: _business, ...rest } = request
   const hides = Object.keys(addresses).length > 0

@@ -110,7 +110,7 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
     const { id, business, request } = attempt.job
     const key = { route: submitRoute, key: id }
     try {
-      return { candidate: toAdmissionRequest(request, key, await of(business).check(request)) }
+      return { candidate: await toAdmissionRequest(request, key, await of(business).check(request)) }
     } catch (refusal) {
       if (endsTerm(refusal)) throw refusal
       try {

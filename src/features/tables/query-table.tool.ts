@@ -72,8 +72,10 @@ export default defineTool({
       return context.checkpoint(errorDraft('Could not query the tables', toErrorText(answer.reason, all)))
     const { columns, rows, hasMore } = answer
     const summary = `Queried ${tables.map(({ table }) => table.table).join(', ') || 'no table'}: ${hasMore ? 'more than ' : ''}${rows.length} ${rows.length === 1 ? 'row' : 'rows'}`
+    const notes = tables.flatMap(({ table }) => table.notes.filter((note) => note.includes('out of sums')))
+    const text = [toTableText(answer), ...notes].join('\nNote: ')
     return context.checkpoint(
-      resultDraft(summary, toTableText(answer), { columns, rows, more: hasMore, found: rows.length }),
+      resultDraft(summary, text, { columns, rows, more: hasMore, found: rows.length }),
     )
   },
 })

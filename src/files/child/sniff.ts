@@ -107,10 +107,19 @@ export const claimedFormat = (name: string, type: string): FileFormat | null => 
   return byName ?? formatsByMediaType.find(([pattern]) => pattern.test(type))?.[1] ?? null
 }
 
+/** Whether all lines but the last, which the probe may cut, have the same cells between tabs, and the first a name for each. */
+const isTabbed = (text: string): boolean => {
+  const lines = text.trim().split(/[\r\n]+/, 100)
+  const [names = [], ...rows] = lines.map((line) => line.split('\t'))
+  if (names.length < 2 || names.some((name) => name.trim() === '') || rows.length < 2) return false
+  return rows.slice(0, -1).every(({ length }) => length === names.length)
+}
+
 const detectTextFormat = (text: string, claimed: FileFormat | null): FileFormat => {
   if (/^\s*(<!doctype html|<html[\s>])/i.test(text)) return 'html'
   if (text.startsWith('{\\rtf')) return 'rtf'
   if (claimed === 'csv' && /^\s*(\[\s*)?\{\s*"[^"\n]*"\s*:/.test(text)) return 'json'
+  if (claimed === 'text' && isTabbed(text)) return 'csv'
   const texts: readonly (FileFormat | null)[] = ['html', 'markdown', 'text', 'csv', 'json', 'ndjson']
   return claimed !== null && texts.includes(claimed) ? claimed : 'text'
 }

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { createPermits } from '../../infra/lib/permits.ts'
-import { parseExactJson } from '../../state/text/exact-json.ts'
+import { quoteLongNumbers } from '../../state/text/exact-json.ts'
 import { maxJsonDepth, measureJson } from '../../state/text/json-size.ts'
 import { ProtocolError } from './provider-errors.ts'
 import { excerpt } from './upstream-error.ts'
@@ -16,10 +16,10 @@ const maxThreadMb = 1024
 const maxThreads = 2
 
 /** By a name of this module: a thread gets the source of both. */
-const parseExact = parseExactJson
+const quote = quoteLongNumbers
 /** Raw line breaks in texts are allowed. */
 const parse = (text: string): unknown =>
-  parseExact(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text)
+  JSON.parse(quote(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text))
 
 type Container = Record<string, unknown>
 
@@ -39,7 +39,7 @@ const replaceWithin = (root: Container, replace: (item: object) => object): void
 /** Runs in its own thread, and gets the text in parts, then null. Long lists of numbers come back as arrays whose memory is handed over, not copied. Its reply has `value`, or the `problem` of the text, which follows "the model server sent". */
 const threadScript = `
   const { parentPort, workerData: limits } = require('node:worker_threads')
-  const parseExact = ${parseExact}
+  const quote = ${quote}
   const parse = ${parse}
   const measure = ${measureJson}
   const read = (text) => {

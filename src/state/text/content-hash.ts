@@ -1,4 +1,5 @@
-import { hash } from 'node:crypto'
+import { hash, subtle } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 
 const sortKeys = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(sortKeys)
@@ -10,5 +11,18 @@ const sortKeys = (value: unknown): unknown => {
   )
 }
 
+const toSortedJson = (value: unknown): string => JSON.stringify(sortKeys(value))
+
 /** The SHA-256 hash, in hexadecimal, of a JSON value; it does not depend on the order of its keys. */
-export const contentHash = (value: unknown): string => hash('sha256', JSON.stringify(sortKeys(value)))
+export const contentHash = (value: unknown): string => hash('sha256', toSortedJson(value))
+
+/** The SHA-256 hash, in hexadecimal; what is large is hashed in another thread, and encoded in a turn of its own. */
+export const hashLarge = async (data: string | Buffer<ArrayBuffer>): Promise<string> => {
+  if (data.length < 1024 * 1024) return hash('sha256', data)
+  await nextTurn()
+  const bytes = typeof data === 'string' ? Buffer.from(data) : data
+  return Buffer.from(await subtle.digest('SHA-256', bytes)).toString('hex')
+}
+
+/** The `contentHash` of a value that may be large. */
+export const hashLargeContent = (value: unknown): Promise<string> => hashLarge(toSortedJson(value))

@@ -18,22 +18,21 @@ export const measureJson = (text: string, max: Partial<JsonSize> = {}): JsonSize
   let depth = 0
   let open = 0
   for (let at = 0; at < text.length; at++) {
-    if (values + numbers > maxValues || depth > maxDepth || names.size > maxNames) break
     const code = text.charCodeAt(at)
     if (code === 0x22) {
       const begin = at
-      // to the end of the string
-      do {
-        at = text.indexOf('"', at + 1)
-        if (at === -1) return { values, numbers, depth, names: names.size }
-        let start = at
-        while (text.charCodeAt(start - 1) === 0x5c) start--
-        if ((at - start) % 2 === 0) break
-      } while (at < text.length)
+      // to the end of the string: at once, where it has no escape
+      const end = text.indexOf('"', at + 1)
+      if (end === -1) break
+      if (text.charCodeAt(end - 1) !== 0x5c) at = end
+      else
+        for (at++; at < text.length && text.charCodeAt(at) !== 0x22; at++)
+          if (text.charCodeAt(at) === 0x5c) at++
       if (max.names === undefined) continue
       let next = at + 1
       while (text.charCodeAt(next) <= 0x20) next++
       if (text.charCodeAt(next) === 0x3a) names.add(text.slice(begin, at))
+      at = next - 1
     } else if (code === 0x5b || code === 0x7b) {
       values++
       open++
@@ -43,7 +42,8 @@ export const measureJson = (text: string, max: Partial<JsonSize> = {}): JsonSize
       const next = text.charCodeAt(at + 1)
       if (next <= 0x39 && next >= 0x2d) numbers++
       else values++
-    }
+    } else continue
+    if (values + numbers > maxValues || depth > maxDepth || names.size > maxNames) break
   }
   return { values, numbers, depth, names: names.size }
 }

@@ -419,6 +419,25 @@ describe('what is learned of a turn', () => {
     ])
   })
 
+  test('gives way without a model to what the user says instead: a correction, a move, another wish', async () => {
+    const current = async (user: string) =>
+      (await runtime.of('default').memories.list({ user_id: user, limit: 9 })).data.map(
+        ({ content }) => content,
+      )
+    const [user, session] = [unique('ann'), unique('ses')]
+    await tell(user, session, 'I live in Berlin. Find a doctor.')
+    await tell(user, session, "No, it is not Berlin, it's Lisbon.")
+    expect(await current(user)).toEqual(['I live in Lisbon.'])
+    expect(await profileOf(user)).toEqual({ location: 'Lisbon' })
+    await tell(user, unique('ses'), 'I moved from Lisbon to Porto. Find a doctor.')
+    await tell(user, unique('ses'), 'From now on be brief.')
+    await tell(user, unique('ses'), 'From now on answer at length.')
+    expect((await current(user)).sort()).toEqual([
+      'From now on answer at length.',
+      'I moved from Lisbon to Porto.',
+    ])
+  })
+
   test('replaces the memories that the model was shown and found untrue', async () => {
     const first = { memories: [lessonOf('fact', 'I work as a nurse.', 'The user works as a nurse.')] }
     const { user_id } = await learnFrom('I work as a nurse. Find a course.', first)

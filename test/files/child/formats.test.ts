@@ -291,6 +291,13 @@ describe('tables', () => {
     })
   })
 
+  test('text whose lines have the same cells between tabs is a table, and other text is not', async () => {
+    const found = await open('a.txt', 'city\tprice\nUlm\t1.5\nKöln\t2\n')
+    expect([column(found, 'price')?.max, found.tables?.[0]?.notes]).toEqual([2, ['delimiter: tab']])
+    for (const text of ['if x:\n\ta\n\tb\n', 'Dear\tAnn\n', 'a\tb\nc\nd\te\nf\tg\n'])
+      expect(await open('b.txt', text)).toMatchObject({ format: 'text' })
+  })
+
   test('JSON: lists of objects; else its text. JSON lines', async () => {
     const found = await open('a.json', '{"orders":[{"id":1,"who":{"name":"Ada"}},{"id":2}],"version":3}')
     expect(found.tables?.[0]).toMatchObject({ part: 'orders', rows: 2 })
@@ -310,6 +317,14 @@ describe('tables', () => {
     expect(column(await open('d.json', ids), 'in.l')?.samples).toEqual(['["12345678901234567890"]'])
     const idLines = await open('e.jsonl', '{"id":2512292042121000001}\n{"id":2512292042121000002}\n')
     expect(column(idLines, 'id')?.samples).toEqual(['2512292042121000001', '2512292042121000002'])
+    const lists = await open('f.jsonl', '["city","n"]\n["Ulm",1]\n{"a":1}\n["Köln",2]\n')
+    expect([column(lists, 'n')?.type, lists.tables?.[0]?.notes]).toEqual([
+      'integer',
+      ['1 of its lines are no JSON lists and are skipped'],
+    ])
+    const pandas = await open('g.json', '{"city":{"0":"Ulm","2":"Köln"},"n":{"0":1,"2":null}}')
+    expect([pandas.tables?.[0]?.rows, column(pandas, 'n')]).toMatchObject([2, { type: 'integer', nulls: 1 }])
+    expect((await open('h.json', '{"db":{"port":1},"web":{"port":2}}')).document?.lines).toBe(1)
     const lines = await open('c.jsonl', '{"a":1}\nbroken\n{"a":2,"b":true}\n')
     expect(lines.tables?.[0]).toMatchObject({
       rows: 2,
@@ -459,6 +474,17 @@ describe('statements', () => {
       "SELECT item FROM t WHERE sold BETWEEN '2024-02-01' AND '2024-02-29'",
     ]
     await refuseEach(query, wrong, /is text that sorts by its letters, as '(?:1.2K|31\/Jan\/24)'/)
+    await refuseEach(
+      query,
+      ["SELECT item FROM t WHERE sold LIKE '2024-%'"],
+      "sold holds texts as '31/Jan/24'",
+    )
+    expect(
+      await query("SELECT item FROM t WHERE sold LIKE '%/Feb/24' AND month LIKE '2025-%' ORDER BY 1"),
+    ).toEqual([])
+    const given = ["replace(size, 'K', '') + 0 size", 'zip size', 'CASE item WHEN 1 THEN 1 ELSE 2 END size']
+    for (const one of given) expect(await query(`SELECT ${one} FROM t ORDER BY size`)).toHaveLength(3)
+    expect(await query('SELECT item, substr(sold, 8) FROM t ORDER BY 2, 1')).toHaveLength(3)
     const right = "max(zip), min(item), max(month), max(size || '')"
     const last = "WHERE month >= '2024-02' AND size <> '950' ORDER BY zip, month, item"
     expect(await query(`SELECT ${right} FROM t ${last}`)).toEqual([['94107', 'C', '2024-03', '3.4M']])
@@ -499,6 +525,12 @@ describe('statements', () => {
   })
 
   test('a literal that a column cannot hold is refused, with the one that it holds', async () => {
+    await using dates = await openTables('b.csv', 'day,n\n31.01.2024,1\n05.02.2024,2\n')
+    const odd = ["'%.2024'", "'%2024'", "'31.%'"].map((like) => `SELECT n FROM t WHERE day LIKE ${like}`)
+    await refuseEach((sql) => dates.query(sql), odd, "day holds texts as '2024-01-31', and ")
+    expect((await dates.query("SELECT n FROM t WHERE day LIKE '2025-%' OR day LIKE '%-02-%'")).rows).toEqual([
+      [2],
+    ])
     await using tables = await openTables(
       'a.csv',
       'Tag;Von;Dauer;Betrag;aktiv;Ort;Uhr\n31.01.2024;7:05;3:30:00;1,5;ja;Ulm;31.01.2024 10:00\n05.02.2024;12:10;26:30:00;1.200,75;nein;Köln;05.02.2024 00:00\n',

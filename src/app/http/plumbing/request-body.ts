@@ -1,14 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
-import { parse as parseSecurely } from 'secure-json-parse'
 import { settlesWithin } from '../../../infra/lib/timeouts.ts'
 import { HttpError } from '../../../routes/problems.ts'
 import type { App, RouteDoc } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
 import { createFieldsError, type FieldError, toPointer } from '../../../state/resource-schema.ts'
 import { maxRequestBytes } from '../../../state/run-request.ts'
-import { hasLongNumbers, parseExactJson } from '../../../state/text/exact-json.ts'
+import { quoteLongNumbers } from '../../../state/text/exact-json.ts'
 import { maxJsonValues, measureJson } from '../../../state/text/json-size.ts'
 import { type BodyMemory, type BodyReservation, createBodyBudget } from './body-budget.ts'
 import type { Step } from './large-bodies.ts'
@@ -139,7 +138,7 @@ const tooLarge = (max: number): MasonError =>
   })
 
 /**
- * The JSON of a request's body; `{}` for an empty one where that is allowed. A large one is read in two steps. Throws 400,
+ * The JSON of a request's body; `{}` for an empty one where that is allowed. A large one is read in steps. Throws 400,
  * 415, or 422 for excessive JSON.
  */
 export const parseJsonBody = async (
@@ -155,14 +154,20 @@ export const parseJsonBody = async (
   if (bytes.length === 0 && bodyOptional) return {}
   if (bytes.length === 0) throw malformed('the body is empty')
   checkContentType(request.headers)
-  const text = await step(() => {
-    const decoded = decode(bytes)
-    const excess = findExcess(decoded, maxValues)
-    if (excess)
-      throw createFieldsError({ pointer: '', detail: `${excess}, a fixed limit; send large data as a file` })
-    return decoded
-  })
-  return step(() => parse(text, passesNumbers))
+  const text = await decode(bytes, step)
+  const excess = await step(() => findExcess(text, maxValues))
+  if (excess)
+    throw createFieldsError({ pointer: '', detail: `${excess}, a fixed limit; send large data as a file` })
+  const value = await step(() => parse(text))
+  // also where it is written with escapes
+  const errors = await step(() => (/__proto__|\\u/.test(text) ? findPrototypeKeys(value) : []))
+  if (errors.length > 0) throw createFieldsError(...errors)
+  const quoted = passesNumbers === true ? text : await step(() => quoteLongNumbers(text))
+  if (quoted === text) return value
+  const exact = await step(() => JSON.parse(quoted))
+  if (typeof passesNumbers === 'string' && Object.hasOwn(value ?? {}, passesNumbers))
+    Object.assign(exact, { [passesNumbers]: value[passesNumbers] })
+  return exact
 }
 
 const malformed = (message: string): MasonError =>
@@ -181,35 +186,32 @@ const checkContentType = (headers: IncomingMessage['headers']): void => {
     throw new HttpError('unsupported_media_type', 'the body is compressed', { remedy })
 }
 
-const decode = (bytes: Buffer): string => {
+/** So many bytes are decoded in one step. */
+const decodedBytes = 2 * 1024 * 1024
+
+const decode = async (bytes: Buffer, step: Step): Promise<string> => {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let text = ''
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    for (let at = 0; at < bytes.length; at += decodedBytes)
+      text += await step(() => decoder.decode(bytes.subarray(at, at + decodedBytes), { stream: true }))
+    return text + decoder.decode()
   } catch {
     throw malformed('the body is not UTF-8')
   }
 }
 
-/** A key `__proto__` is refused, since zod would drop it silently. `constructor` is an unknown field like any other. */
-const parse = (text: string, passesNumbers: NonNullable<RouteDoc['passesNumbers']>): unknown => {
+const parse = (text: string) => {
   try {
-    const value = parseSecurely(text, undefined, { protoAction: 'error', constructorAction: 'ignore' })
-    if (passesNumbers === true || !hasLongNumbers(text)) return value
-    const exact = parseExactJson(text)
-    if (passesNumbers && Object.hasOwn(value ?? {}, passesNumbers))
-      Object.assign(exact as object, { [passesNumbers]: value[passesNumbers] })
-    return exact
+    return JSON.parse(text)
   } catch (error) {
-    const { message } = error as Error
-    // the whole message: that of a syntax error may quote the body
-    if (message === 'Object contains forbidden prototype property')
-      throw createFieldsError(...findPrototypeKeys(JSON.parse(text)))
     // where parsing stopped, without quoting the body
-    const [position] = / position \d+/.exec(message) ?? []
+    const [position] = / position \d+/.exec((error as Error).message) ?? []
     throw malformed(`the body is not JSON${position ? ` from${position} on` : ''}`)
   }
 }
 
-/** Up to 100 fields named `__proto__`: secure-json-parse finds that there is one, but not where. */
+/** Up to 100 fields named `__proto__`, which zod would drop silently. `constructor` is an unknown field like any other. */
 const findPrototypeKeys = (value: unknown, pointer = '', errors: FieldError[] = []): FieldError[] => {
   if (value === null || typeof value !== 'object' || errors.length >= 100) return errors
   for (const [key, item] of Object.entries(value)) {

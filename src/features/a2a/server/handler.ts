@@ -107,7 +107,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
     const value = question && toAnswer(message, question)
     try {
       // a message that is sent again finds its first answer
-      const key = toAnswerKey(toMessageKey(caller, message), message.messageId)
+      const key = toAnswerKey(await toMessageKey(caller, message), message.messageId)
       return await business.answer(run.id, question?.id ?? '', value, key)
     } catch (error) {
       if (!isMasonError(error, 'not_found')) throw error
@@ -121,7 +121,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
     if (!message) throw malformed('message is required')
     if (message.taskId) return answer(message)
     const extensions = listActivated(card, call.extensions)
-    const key = toMessageKey(caller, message)
+    const key = await toMessageKey(caller, message)
     const request = toRunRequest(message, { caller, key, scenario: call.scenario, extensions })
     try {
       const { run, replayed } = await business.submit(request, key, call.entry)

@@ -6,6 +6,7 @@ import { toFieldErrors } from '../../../state/resource-schema.ts'
 import { type RunRequest, runRequestSchema } from '../../../state/run-request.ts'
 import type { RunView } from '../../../state/run-view.ts'
 import type { Json } from '../../../state/runtime-state.ts'
+import { hashLarge } from '../../../state/text/content-hash.ts'
 import { malformed } from './errors.ts'
 
 const maxIdChars = 255
@@ -17,7 +18,7 @@ const contents = { '1.0': ['text', 'raw', 'url', 'data'], '0.3': ['text', 'file'
 
 /** In either alphabet, also in lines. The SDK drops what is not of it. Spaces go first: one pattern for both takes the square of their number. */
 const isBase64 = (value: unknown): boolean =>
-  typeof value === 'string' && /^[\w+/-]*={0,2}$/.test(value.replace(/\s+/g, ''))
+  typeof value === 'string' && /^[\w+/-]*={0,2}$/.test(/\s/.test(value) ? value.replace(/\s+/g, '') : value)
 
 /** Any JSON, in which null is a value. */
 const freeMembers: readonly string[] = ['data', 'metadata']
@@ -111,17 +112,17 @@ export const toUserId = (caller: string): string => `a2a:${caller}`
  * The idempotency key of a message of a caller, by its id and its content: one that is sent again is found, whatever its metadata,
  * and the same id with other parts is another message.
  */
-export const toMessageKey = (
+export const toMessageKey = async (
   caller: string,
   { messageId, taskId, parts }: Pick<Message, 'messageId' | 'taskId' | 'parts'>,
-): string => {
+): Promise<string> => {
   const contents = parts.map(({ content, filename, mediaType }) => [
     content?.$case,
     content?.$case === 'raw' ? content.value.toString('base64') : content?.value,
     filename,
     mediaType,
   ])
-  return `a2a ${sha256(JSON.stringify([caller, messageId, taskId, contents]))}`
+  return `a2a ${await hashLarge(JSON.stringify([caller, messageId, taskId, contents]))}`
 }
 
 /** Metadata of runs that other agents started. */

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { formatSSEErrorEvent, formatSSEEvent } from '@a2a-js/sdk'
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server'
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
@@ -129,6 +130,8 @@ export const answerRpc = async (
     const wire = isLegacy ? '0.3' : '1.0'
     const request = { ...(body as object), params: omitNullMembers(params) }
     if (sends[wire].includes(method)) checkSend(call, request.params, wire)
+    // the SDK reads all of a large message at once
+    await nextTurn()
     const Transport = isLegacy ? LegacyJsonRpcTransportHandler : JsonRpcTransportHandler
     const transport = new Transport(createHandler(wire))
     const context = new ServerCallContext({ requestedVersion: version })

@@ -95,9 +95,9 @@ type Row = {
   is_open: boolean
 }
 
-/** A run that has ended asks for nothing more. */
+/** A run that has ended or was deleted asks for nothing more. */
 const openSql = `status = 'open' AND expires_at > clock_timestamp()
-  AND NOT EXISTS (SELECT FROM runs r WHERE r.tenant = consents.tenant AND r.run_id = consents.run_id AND r.ended_at IS NOT NULL)`
+  AND EXISTS (SELECT FROM runs r WHERE r.tenant = consents.tenant AND r.run_id = consents.run_id AND r.ended_at IS NULL)`
 const columns = `consent_id, tenant, user_id, content, expires_at, ${openSql} AS is_open`
 
 const answeredError = (): MasonError =>

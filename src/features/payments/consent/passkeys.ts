@@ -114,6 +114,8 @@ export const createPasskeys = (
       const bound = await useLink(sql, 'enrol', link)
       if (!bound) throw linkError()
       const { tenant, user_id } = bound
+      // or two at once would each count without the other
+      await sql.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`passkeys ${tenant} ${user_id}`])
       if ((await listCredentials(sql, tenant, user_id)).length >= maxPasskeys)
         throw new MasonError('already_exists', `the user has ${maxPasskeys} passkeys, which is the most`, {
           remedy: 'delete the user’s passkeys, then enrol again',
@@ -130,9 +132,9 @@ export const createPasskeys = (
         })
     })
   },
-  /** Deletes the passkeys and open links of a user. Safe to repeat. */
+  /** Deletes the open links and passkeys of a user, in this order: a link that is being used has its passkey stored by then. Safe to repeat. */
   async remove(businessId: string, userId: string): Promise<void> {
-    for (const table of ['passkeys', 'consent_links'])
+    for (const table of ['consent_links', 'passkeys'])
       await database.query(`DELETE FROM ${table} WHERE tenant = $1 AND user_id = $2`, [businessId, userId])
   },
 })

@@ -36,6 +36,8 @@ const refuse = (message: string): never => {
   throw new RefusedStatementError(message)
 }
 
+const isUnread = (cell: string): boolean => unreadForm.test(cell) || findFamily(cell) !== null
+
 const isIsoDate = (cell: unknown): boolean => /^\d{4}-\d/.test(String(cell))
 
 /**
@@ -65,7 +67,7 @@ export const checkLiterals = (
     const cells = column.select(name).map(String)
     const odd = cells.filter((cell) => !isIsoDate(cell))
     const codeLengths = new Set(odd.map((cell) => (/^\d+$/.test(cell) ? cell.length : null)))
-    const unread = odd.filter((cell) => unreadForm.test(cell) || findFamily(cell) !== null)
+    const unread = odd.filter(isUnread)
     const areCodes = codeLengths.size === 1 && !codeLengths.has(null)
     if (literal ? odd.length === cells.length : unread.length * 2 > cells.length && !areCodes)
       refuse(
@@ -73,6 +75,17 @@ export const checkLiterals = (
       )
   }
   for (const { index } of codes.matchAll(sorted)) checkTexts(findColumn(index))
+  // LIKE beside a literal
+  for (const { index, 0: match } of codes.matchAll(/cn?ll(?!\|)/g)) {
+    const column = findColumn(index)
+    const literal = tokens[index + match.length - 1]?.literal ?? ''
+    if (!column || /^(?:[\d_]{4}|%-)/.test(literal) === (column.type === 'date')) continue
+    const { name, type, select } = column
+    const unread = select(name).filter((cell) => type === 'date' || isUnread(String(cell)))
+    const like = `${name} LIKE '${literal.replaceAll("'", "''")}'`
+    if (unread.length * 2 >= select(name).length && select(`max(${like})`)[0] === 0)
+      refuse(`${name} holds texts as '${unread[0]}', and '${literal}' is like none of them`)
+  }
   for (const { index, 0: match } of codes.matchAll(comparison)) {
     const column = findColumn(match.startsWith('l') ? index + match.length - 1 : index)
     if (!column) continue

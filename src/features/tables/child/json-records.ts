@@ -40,7 +40,7 @@ export const openJson = async (path: string, bytes: number): Promise<RowSource[]
   const text = await readTextFile(path, bytes)
   let value: unknown
   try {
-    value = parseExactJson(text)
+    value = turnColumns(parseExactJson(text))
   } catch (error) {
     const lines = await openJsonLines(path)
     if (lines.sources.length > 0 && lines.good > lines.bad) return lines.sources
@@ -68,6 +68,15 @@ export const openJson = async (path: string, bytes: number): Promise<RowSource[]
   return (await Promise.all(sources)).filter((source) => source !== null)
 }
 
+/** Columns as pandas writes them, each its cells by the numbers of their rows, as records; any other value as it is. */
+const turnColumns = (value: unknown): unknown => {
+  const columns = Object.entries((isJsonObject(value) ? value : {}) as Record<string, JsonRecord>)
+  const cells = columns.flatMap(([, column]) => Object.entries(isJsonObject(column) ? column : { '': 0 }))
+  if (!cells[0] || cells.some(([row, cell]) => !/^\d+$/.test(row) || isJsonObject(cell))) return value
+  const toRecord = (row: string) => Object.fromEntries(columns.map(([name, column]) => [name, column[row]]))
+  return [...new Set(cells.map(([row]) => row))].map(toRecord)
+}
+
 const createRecordSource = (
   part: string | null,
   names: readonly string[],
@@ -81,7 +90,7 @@ const createRecordSource = (
     const read = names.slice(0, fileBounds.columns)
     let batch: Cell[][] = []
     for await (const record of readAll()) {
-      if (record === null) continue
+      if (!isJsonObject(record)) continue
       const fields = flattenFields(record)
       batch.push(read.map((name) => fields.get(name) ?? ''))
       if (batch.length < batchRows) continue
@@ -93,23 +102,28 @@ const createRecordSource = (
   notes: () => notes,
 })
 
-/** The table of a file with one object a line. Reads it twice: for the names of all fields, then for the rows. */
+/** The table of a file with one object or list a line. Reads it twice: for the names of all fields, then for the rows. */
 export const openJsonLines = async (
   path: string,
 ): Promise<{ sources: RowSource[]; good: number; bad: number }> => {
   const encoding = await detectEncoding(path)
   const keys = new Set<string>()
-  let good = 0
-  let bad = 0
+  const counts = { objects: 0, lists: 0, others: 0 }
   for await (const record of readRecords(path, encoding)) {
-    if (record === null) bad += 1
-    else {
-      good += 1
-      for (const key of flattenFields(record).keys()) if (keys.size < 2 * fileBounds.columns) keys.add(key)
-    }
+    counts[isJsonObject(record) ? 'objects' : record ? 'lists' : 'others'] += 1
+    const fields = isJsonObject(record) ? flattenFields(record).keys() : []
+    for (const key of fields) if (keys.size < 2 * fileBounds.columns) keys.add(key)
   }
-  const notes = bad > 0 ? [`${bad} of its lines are no JSON objects and are skipped`] : []
-  const source = createRecordSource(null, [...keys], () => readRecords(path, encoding), notes)
+  const kind = counts.lists > counts.objects ? 'lists' : 'objects'
+  const good = counts[kind]
+  const bad = counts.objects + counts.lists + counts.others - good
+  const notes = bad > 0 ? [`${bad} of its lines are no JSON ${kind} and are skipped`] : []
+  const read = () => readRecords(path, encoding)
+  const readRows = async function* () {
+    for await (const row of read()) if (Array.isArray(row)) yield [row.map(toCell)]
+  }
+  const ofLists = kind === 'lists' && (await openRowSource(null, readRows, () => notes))
+  const source = ofLists || createRecordSource(null, [...keys], read, notes)
   return { sources: good > 0 ? [source] : [], good, bad }
 }
 
@@ -123,7 +137,7 @@ async function* readRecords(path: string, encoding: string): AsyncGenerator<Json
 const parseRecord = (text: string): JsonRecord | null => {
   try {
     const value = parseExactJson(text)
-    return isJsonObject(value) ? value : null
+    return isJsonObject(value) || Array.isArray(value) ? (value as JsonRecord) : null
   } catch {
     return null
   }

@@ -96,9 +96,9 @@ export const openAliases = (tokens: readonly Token[]) => {
       aliases.set(name, { at: known?.at ?? at, level: Math.max(known?.level ?? 0, level) })
     }
   }
-  for (const [at, { text }] of tokens.entries()) {
+  for (const [at, { text, name, literal }] of tokens.entries()) {
     const next = at + 1
-    if (text === ')' || text.toLowerCase() === 'as') add(next, next + 1)
+    if (name !== null || literal !== null || /^(?:\)|as|end|\d.*)$/i.test(text)) add(next, next + 1)
     // WITH k (x, y) AS (…
     if (
       text === ')' &&

@@ -82,8 +82,8 @@ export const createEvidenceSearch = (texts: readonly string[]): ((quote: string)
   }
 }
 
-/** Whether a value is in a sentence as it is. */
-export const hasVerbatim = (evidence: Evidence, value: string): boolean =>
+/** Whether a value is in a sentence as it is, in whole words. */
+export const hasVerbatim = (evidence: string, value: string): boolean =>
   findWhole(evidence, toLine(value)) >= 0
 
 const addresses = /(?<![\w.+-])[\w.+-]+@[\w.-]{3,255}|https?:\/\/[^\s，。、）)]{3,500}/gi

@@ -11,7 +11,7 @@ import {
 } from '../../../state/provenance.ts'
 import type { Json } from '../../../state/runtime-state.ts'
 import { cutText } from '../../../state/text/cut-text.ts'
-import { extractWords } from '../../../state/text/words.ts'
+import { containsWords, extractWords } from '../../../state/text/words.ts'
 import { addsFigures, createEvidenceSearch, hasVerbatim, listOwnStatements } from './evidence.ts'
 import { profileFieldBySubject } from './learned-profile.ts'
 import type { Note } from './memory-gate.ts'
@@ -104,8 +104,7 @@ export const proposalParts = (said: readonly string[], proposed: string): Prompt
   part(titles.said, userWords(cutText(said.toReversed().join('\n\n'), maxTextChars)), 'user'),
 ]
 
-const fields = ['name', 'location', 'timezone', 'language', 'occupation'] as const
-const isField = (name: string): boolean => (fields as readonly string[]).includes(name)
+const fields = ['name', 'location', 'timezone', 'language', 'occupation']
 const maxNotes = 20
 /** How many entries of a reply are looked at: each is searched for in the user's message. */
 const maxProposals = 100
@@ -133,27 +132,24 @@ export const toLesson = (reply: DistillReply, turn: EndedTurn): TurnLesson => {
     .slice(0, maxProposals)
     .flatMap(({ field, value, evidence: quote, stance }) => {
       const evidence = findEvidence(quote)
-      if (!isField(field) || stance !== 'asserts' || !evidence || value.length > 200) return []
-      const isOwn =
-        findRejectionReason(evidence) === null && value.trim() !== '' && hasVerbatim(evidence, value)
+      if (!fields.includes(field) || stance !== 'asserts' || !evidence || value.length > 200) return []
+      const isOwn = !findRejectionReason(evidence) && value.trim() !== '' && hasVerbatim(evidence, value)
       return isOwn ? [{ field, value, evidence }] : []
     })
-  const notes = (reply.memories ?? []).slice(0, maxProposals).flatMap((one): TurnLesson['notes'] => {
+  const notes = (reply.memories ?? []).slice(0, maxProposals).flatMap((one): TurnLesson['notes'][number] | [] => {
     const { kind, content, replaces } = one
     const evidence = findEvidence(one.evidence)
     if (!isAccepted(one) || content.length > maxContentChars || !evidence) return []
     if (addsFigures(evidence, content)) return []
     const field = profile.find((other) => other.evidence === evidence && content.includes(other.value))?.field
-    return [
-      {
-        kind: kind === 'instruction' ? 'preference' : kind,
-        isInstruction: kind === 'instruction',
-        content,
-        evidence,
-        subject: toSubject(field),
-        replaces: (replaces ?? []).flatMap((number) => turn.memories[number - 1]?.id ?? []),
-      },
-    ]
+    return {
+      kind: kind === 'instruction' ? 'preference' : kind,
+      isInstruction: kind === 'instruction',
+      content,
+      evidence,
+      subject: toSubject(field),
+      replaces: (replaces ?? []).flatMap((number) => turn.memories[number - 1]?.id ?? []),
+    }
   })
   return {
     notes: notes.slice(0, maxNotes),
@@ -165,42 +161,67 @@ export const toLesson = (reply: DistillReply, turn: EndedTurn): TurnLesson => {
 /** The lesson of a turn by rules alone: sentences that have the form of a statement of the user's own, word for word. */
 export const deriveLessonByRules = (turn: EndedTurn): TurnLesson => {
   const statements = listOwnStatements(turn.prompt)
-    .filter(
-      (one) => findRejectionReason(one.content, one.isInstruction ? 'instruction' : 'statement') === null,
-    )
-    .slice(0, maxNotes)
+    .filter((one) => !findRejectionReason(one.content, one.isInstruction ? 'instruction' : 'statement'))
+    .map((one) => ({ ...one, subject: detectSubject(one.content) }))
+  const notes = [...statements, ...correctMemory(turn)].slice(0, maxNotes)
   return {
-    notes: statements.map((one) => ({ ...one, subject: detectSubject(one.content) })),
-    profile: Object.fromEntries(statements.flatMap(({ content }) => findProfileFields(content))),
+    notes,
+    profile: Object.fromEntries(notes.flatMap(({ content }) => findProfileFields(content))),
     summary: summarizeTurn(turn),
   }
 }
 
-const profilePatterns: readonly (readonly [field: (typeof fields)[number], pattern: RegExp])[] = [
-  ['name', /\b[Mm]y name is (\p{Lu}[\p{L}'’-]*(?: (?:\p{Lu}\.|\p{Lu}[\p{L}'’-]*)){0,3})/u],
-  ['name', /\b(?:[Ii]ch heiße|[Mm]ein Name ist) (\p{Lu}[\p{L}'’-]*(?: \p{Lu}[\p{L}'’-]*){0,3})/u],
-  ['name', /我叫(\p{Script=Han}{2,4})(?=[，。,.！!\s]|$)/u],
-  ['timezone', /\b[Mm]y time ?zone is ([A-Z][A-Za-z]+\/[A-Za-z_]+|UTC[+-]\d{1,2}(?::\d\d)?)/],
-  ['location', /\bI (?:now )?(?:live in|(?:have )?moved to) (\p{Lu}[\p{L}-]*(?:,? \p{Lu}[\p{L}-]*){0,2})/u],
-  [
-    'location',
-    /\b(?:[Ii]ch )?(?:wohne|lebe)(?: ich)?(?: jetzt| nun)? in (\p{Lu}[\p{L}-]*(?: \p{Lu}[\p{L}-]*){0,2})/u,
-  ],
-  ['location', /我(?:现在)?(?:住在|搬到|搬去)(?:了)?(\p{Script=Han}{2,10}?)(?:了)?(?=[，。,.！!\s]|$)/u],
+/** Each names the field that it reads. */
+const profilePatterns: readonly RegExp[] = [
+  /\b[Mm]y name is (?<name>\p{Lu}[\p{L}'’-]*(?: (?:\p{Lu}\.|\p{Lu}[\p{L}'’-]*)){0,3})/u,
+  /\b(?:[Ii]ch heiße|[Mm]ein Name ist) (?<name>\p{Lu}[\p{L}'’-]*(?: \p{Lu}[\p{L}'’-]*){0,3})/u,
+  /我叫(?<name>\p{Script=Han}{2,4})(?=[，。,.！!\s]|$)/u,
+  /\b[Mm]y time ?zone is (?<timezone>[A-Z][A-Za-z]+\/[A-Za-z_]+|UTC[+-]\d{1,2}(?::\d\d)?)/,
+  /\bI(?:['’]ve)? (?:now )?(?:live in|(?:have )?(?:just |recently )?moved (?:from \p{Lu}[\p{L}-]*(?:,? \p{Lu}[\p{L}-]*){0,2} )?to) (?<location>\p{Lu}[\p{L}-]*(?:,? \p{Lu}[\p{L}-]*){0,2})/u,
+  /\b[Ii]ch bin (?:von \p{Lu}[\p{L}-]* )?nach (?<location>\p{Lu}[\p{L}-]*(?: \p{Lu}[\p{L}-]*){0,2}) (?:um)?gezogen/u,
+  /\b(?:[Ii]ch )?(?:wohne|lebe)(?: ich)?(?: jetzt| nun)? in (?<location>\p{Lu}[\p{L}-]*(?: \p{Lu}[\p{L}-]*){0,2})/u,
+  /我(?:现在)?(?:从\p{Script=Han}{2,10}?)?(?:住在|搬到|搬去)(?:了)?(?<location>\p{Script=Han}{2,10}?)(?:了)?(?=[，。,.！!\s]|$)/u,
 ]
 
 const findProfileFields = (statement: string): [field: string, value: string][] =>
-  profilePatterns.flatMap(([field, pattern]) => {
-    const value = pattern.exec(statement)?.[1]
-    return value === undefined ? [] : [[field, value]]
-  })
+  profilePatterns.flatMap((pattern) => Object.entries(pattern.exec(statement)?.groups ?? {}))
 
 const toSubject = (field: string | undefined): string | null =>
   Object.entries(profileFieldBySubject).find(([, other]) => other === field)?.[0] ?? null
 
-/** What a statement in the first person says that a user has only one of; null: nothing of that kind. */
+/** Words of how to answer, of which the last ones hold, and all that such a wish may say besides: what it says more would go with it. */
+const lengthWords =
+  /(?:at (?:great )?length|in (?:great |full |more )?detail|detailed|briefly|brief|short(?:er|ly)?|concise(?:ly)?|long(?:er)?|verbose(?:ly)?|kurz|knapp|lang|ausführlich|detailliert|breve(?:mente)?|cort[oa]s?|larg[oa]s?|简短|简洁|详细)/iu
+const wishWords =
+  /^(?:(?:from now on|always|never|please|be|keep|answer|reply|respond|write|speak|talk|prefer|like|love|want|your|you|my|me|i|to|and|with|very|as|possible|answers?|repl(?:y|ies)|responses?|ab jetzt|ab sofort|von nun an|bitte|immer|stets|nie|antworten?|antworte|schreib|sprich|mir|mich|ich|mag|und|sehr|responde|siempre|请|以后|今后|总是|始终|都|回答|我|要|地|用)(?!\p{Ll})|\P{L})*$/iu
+const isOfLength = (wish: string): boolean =>
+  lengthWords.test(wish) && wishWords.test(wish.replace(lengthWords, ''))
+
+/** What a statement says that a user has only one of; null: nothing of that kind. */
 export const detectSubject = (statement: string): string | null =>
-  toSubject(findProfileFields(statement)[0]?.[0])
+  toSubject(findProfileFields(statement)[0]?.[0]) ?? (isOfLength(statement) ? 'length of answers' : null)
+
+/** What a message begins with that corrects a word: "No, it is not Berlin, it's Lisbon." */
+const corrections: readonly RegExp[] = [
+  /^(?:(?:no|nope|sorry|wait|actually|nein)[,.!]? )*(?:(?:it|that|this)(?:['’]s| is| was) not|(?:it|that|this) (?:is|was)n['’]t|not|(?:(?:es|das) ist )?nicht|no es) ([^,;.!?\n]{1,60}?)(?:[,;.]? (?:but|(?:it|that|this)(?:['’]s| is)|sondern|sino|(?:es|das) ist|es)|,) ([^\s,;.!?]+(?: [^\s,;.!?]+){0,2})(?=[,;.!\n]|$)/iu,
+  /^(?:不[，。]?)?不是([^，。！？\n]{1,30}?)，?(?:而是|是)([^，。！？\n]{1,30})(?=[，。！\n]|$)/u,
+]
+
+/** The sentence of a correction, and its two words; empty: it is none. */
+export const findCorrection = (prompt: string): string[] =>
+  corrections.flatMap((pattern) => pattern.exec(prompt.slice(0, 300)) ?? []).slice(0, 3)
+
+/** The memory that the last turn was about, with the word that the user corrects; it stays about the same subject. */
+const correctMemory = ({ prompt, summary, memories }: EndedTurn): TurnLesson['notes'] => {
+  const [sentence = '', from = '', to = ''] = findCorrection(prompt)
+  const evidence = createEvidenceSearch([prompt])(sentence)
+  const last = summary.slice(summary.lastIndexOf('\n') + 1)
+  const known = memories.find(({ content }) => hasVerbatim(content, from) && containsWords(last, content))
+  const content = known?.content.replace(from, () => to) ?? ''
+  const subject = detectSubject(content)
+  if (!evidence || !known || /[?？]/.test(evidence) || subject !== detectSubject(known.content)) return []
+  return [{ isInstruction: false, content, evidence, subject, replaces: [known.id] }]
+}
 
 /** The summary with one line more, question and answer; drops the oldest lines beyond the limit. */
 const summarizeTurn = ({ summary, turn, prompt, answer }: EndedTurn): string => {

@@ -14,6 +14,7 @@ import {
   distillInstructions,
   distillReplySchema,
   distilParts,
+  findCorrection,
   mayTeach,
   type TurnLesson,
   toLesson,
@@ -99,23 +100,24 @@ const learnLesson = async (
 ): Promise<LearnedLesson> => {
   const answer = run.result?.answer ?? null
   const turn = { prompt: run.request.prompt, answer, turn: run.turn, summary: run.summary }
-  if (!asksModel(parts, run))
-    return { lesson: deriveLessonByRules({ ...turn, memories: [] }), promptedIds: [] }
-  const models = parts.modelsFor(caller)
-  const search = { text: turn.prompt, limit: maxKnownMemories }
-  const related = await searchMemories(parts, owner, caller, search, signal)
-  const known = { ...turn, memories: related }
+  const isAsked = asksModel(parts, run)
+  const text = isAsked ? turn.prompt : (findCorrection(turn.prompt)[1] ?? '')
+  const search = { text, limit: maxKnownMemories }
+  const memories = text ? await searchMemories(parts, owner, caller, search, signal) : []
+  const known = { ...turn, memories }
+  const promptedIds = memories.map(({ id }) => id)
+  if (!isAsked) return { lesson: deriveLessonByRules(known), promptedIds }
   const prompt = distilParts(known)
   try {
-    const reply = await askForLesson(models, distillInstructions, prompt, signal)
-    if (reply) return { lesson: toLesson(reply, known), promptedIds: related.map(({ id }) => id) }
+    const reply = await askForLesson(parts.modelsFor(caller), distillInstructions, prompt, signal)
+    if (reply) return { lesson: toLesson(reply, known), promptedIds }
     parts.log.warn({ run_id: run.run_id }, 'a reply to a distillation is invalid: rules decide')
   } catch (error) {
     if (signal.aborted) throw signal.reason
     if (run.tries < maxDistillationTries) throw error
     parts.log.warn({ run_id: run.run_id, error: String(error) }, 'no model distills this run: rules decide')
   }
-  return { lesson: deriveLessonByRules(known), promptedIds: [] }
+  return { lesson: deriveLessonByRules(known), promptedIds }
 }
 
 /** The turn of a run. The log still has what was forgotten since: an answer that repeats it is left out. */
@@ -188,14 +190,8 @@ export const distillRuns = async (
       .filter(({ run }) => completed.has(run.run_id) && held.has(run.session_id))
       .map((lesson) => ({ ...lesson, forgotten: forgottenTexts.get(lesson.run.session_id) ?? [] }))
     const recalled = ours.filter(({ run }) => run.recall && parts.recall !== false && !run.is_repetition)
-    await Promise.all([
-      writeTurns(
-        sql,
-        owner,
-        recalled.map(({ run, forgotten }) => toTurnRecord(run, forgotten)),
-      ),
-      writeSummaries(sql, owner, ours),
-    ])
+    const turns = recalled.map(({ run, forgotten }) => toTurnRecord(run, forgotten))
+    await Promise.all([writeTurns(sql, owner, turns), writeSummaries(sql, owner, ours)])
     for (const { source, notes, lesson } of ours) {
       for (const note of notes) await writeNote(sql, owner, source, note)
       await learnProfile(sql, owner, source, lesson.profile)

@@ -260,7 +260,7 @@ const readCall = (
       refuse(
         `update_todos was called more than ${maxPlanCalls} times in one reply; put all changes into one call`,
       )
-    else if (unknown !== undefined) refuse(`suggested_tools: ${describeUnknownTool(unknown, tools)}`)
+    else if (unknown !== undefined) refuse(`suggested_tools: ${describeUnknownTool(unknown, tools, found)}`)
     else if (wanted) {
       const proposal = readProposal(planned)
       if (!planned.todos && Object.keys(proposal).length === 0)
@@ -283,11 +283,15 @@ const readCall = (
       Object.assign(found.proposal, readProposal(wanted))
     }
   } else if (output) found.output = { tool: output.name, draft: findDraft(args) ?? text, todos: [], call }
-  else refuse(describeUnknownTool(call.name, tools))
+  else refuse(describeUnknownTool(call.name, tools, found))
 }
 
-const describeUnknownTool = (name: string, tools: readonly AnyTool[]): string =>
-  `there is no tool "${name}"; the tools are: ${tools.map((tool) => tool.name).join(', ') || 'none'}`
+/** The list of tools is said once in a reply. */
+const describeUnknownTool = (name: string, tools: readonly AnyTool[], { errors }: Interpretation) => {
+  const list = tools.map((tool) => tool.name).join(', ') || 'none'
+  const isListed = errors.some(({ error }) => error.includes('; the tools are: '))
+  return `there is no tool "${name}"${isListed ? '' : `; the tools are: ${list}`}`
+}
 
 /** The next index of the plan; a repeated id gets it as a suffix. */
 const numberCall = (calls: readonly PlannedCall[], call: Omit<PlannedCall, 'index'>): PlannedCall => {

@@ -1,6 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
+import type { FastifyRequest } from 'fastify'
 import { expect, it } from 'vitest'
-import { createLargeBodies } from '../../../../src/app/http/plumbing/large-bodies.ts'
+import { createLargeBodies, type Step } from '../../../../src/app/http/plumbing/large-bodies.ts'
+import { parseJsonBody } from '../../../../src/app/http/plumbing/request-body.ts'
+import { toAdmissionRequest } from '../../../../src/engine/runs/admission.ts'
+import { sha256 } from '../../../../src/infra/lib/ids.ts'
+import { contentHash } from '../../../../src/state/text/content-hash.ts'
 
 it('large bodies are read one at a time, those of many from one caller after the one of another', async () => {
   const read = createLargeBodies()
@@ -43,4 +48,42 @@ it('the event loop turns before and after each step of a large body', async () =
   expect(seen[0]).toBeGreaterThan(0)
   expect(seen[1]).toBeGreaterThan(seen[0] ?? 0)
   expect(turns).toBeGreaterThan(seen[1] ?? 0)
+})
+
+it('a large body is decoded in parts, of which none splits a letter, and a name of a prototype in it is refused', async () => {
+  const parse = async (text: string, end = '') => {
+    const steps: unknown[] = []
+    const step: Step = async (work) => {
+      const result = await work()
+      steps.push(result)
+      return result
+    }
+    const body = Buffer.concat([Buffer.from(text), Buffer.from(end, 'latin1')])
+    const request = { body, headers: { 'content-type': 'application/json' } } as unknown as FastifyRequest
+    return { value: await parseJsonBody(request, {}, step), steps }
+  }
+  const text = '漢ä'.repeat(1_000_001)
+  const { value, steps } = await parse(JSON.stringify({ text }))
+  expect(value).toEqual({ text })
+  expect(steps.filter((one) => typeof one === 'string' && one.length < text.length)).toHaveLength(3)
+  expect(await parse('{"a":[1,12345678901234567890]}')).toMatchObject({
+    value: { a: [1, '12345678901234567890'] },
+  })
+  expect((await parse('{"":1,"a":12345678901234567890}')).value).toEqual({ '': 1, a: '12345678901234567890' })
+  for (const name of ['__proto__', '\\u005f_proto__'])
+    await expect(parse(`{"a":{"${name}":1}}`)).rejects.toMatchObject({ code: 'invalid_request' })
+  await expect(parse(JSON.stringify({ text }), '\xff')).rejects.toMatchObject({ code: 'malformed_json' })
+})
+
+it('the hashes of a request with large files are those that it has in one piece', async () => {
+  const files = ['a', 'b', ''].map((name, at) => ({
+    ...{ name: `${name}.txt`, type: 'text/plain' },
+    content_base64: Buffer.from(name.repeat(1_000_000 * (at + 1))).toString('base64'),
+  }))
+  const request = { prompt: 'Read "it".', user_id: 'ann', files }
+  const { row, uploads } = await toAdmissionRequest(request)
+  expect(row.hash).toBe(contentHash(request))
+  expect(new Set(uploads.map(({ hash }) => hash))).toEqual(
+    new Set(files.map(({ content_base64 }) => sha256(Buffer.from(content_base64, 'base64')))),
+  )
 })

@@ -5,7 +5,7 @@ import { askConsent } from '../../../../src/features/payments/consent/consents.t
 import { decideConsent } from '../../../../src/features/payments/consent/decide-consents.ts'
 import { unique } from '../../../support/backend.ts'
 import { chromiumPath, openBrowser, type Tab } from '../../../support/browser.ts'
-import { newCart, trustParty } from '../../../support/consents.ts'
+import { newCart, newWaitingRun, trustParty } from '../../../support/consents.ts'
 import { runtimeTest } from '../../../support/integration-test.ts'
 import { createParty, parties } from '../../../support/mandate-parties.ts'
 import { asProxy, expireLinks, site } from '../../../support/passkeys.ts'
@@ -42,7 +42,8 @@ const test = runtimeTest
       enrol: () => linkTo(`/v1/users/${user}/passkeys`),
       async ask(): Promise<string> {
         const cart = await newCart('Demo <b>Merchant')
-        const bound = { tenant: 'default', user_id: user, run_id: unique('run'), audience: site.origin }
+        const run_id = await newWaitingRun(elsewhere, 'default', user)
+        const bound = { tenant: 'default', user_id: user, run_id, audience: site.origin }
         const { payment_id } = await elsewhere.asBusiness('default', (sql) =>
           askConsent(sql, cart, { ...bound, payment_id: unique('pay'), lifetimeMs: 600_000 }),
         )

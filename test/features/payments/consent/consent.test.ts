@@ -19,7 +19,7 @@ import { silentLog } from '../../../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../../../src/infra/lib/system-clock.ts'
 import { type Authenticator, type Ceremony, createAuthenticator } from '../../../support/authenticator.ts'
 import { unique } from '../../../support/backend.ts'
-import { newCart, newCheckout, trustParty } from '../../../support/consents.ts'
+import { newCart, newCheckout, newWaitingRun, trustParty } from '../../../support/consents.ts'
 import type { TestServer } from '../../../support/http.ts'
 import { createParty, importKey, parties } from '../../../support/mandate-parties.ts'
 import { asProxy, enrol, newEnrolment, passkeyTest, readPage, site } from '../../../support/passkeys.ts'
@@ -57,13 +57,14 @@ const test = passkeyTest
     const user = unique('ann')
     const authenticator = createAuthenticator()
     expect((await enrol(server, await newEnrolment(server, user), authenticator)).status).toBe(204)
-    const ask = async (request: ConsentRequest, changes: Partial<ConsentBinding> = {}) =>
-      elsewhere.asBusiness('default', (sql) =>
+    const ask = async (request: ConsentRequest, changes: Partial<ConsentBinding> = {}) => {
+      const run_id = await newWaitingRun(elsewhere, 'default', user)
+      return elsewhere.asBusiness('default', (sql) =>
         askConsent(sql, request, {
           ...{
             tenant: 'default',
             user_id: user,
-            run_id: unique('run'),
+            run_id,
             payment_id: unique('pay'),
             audience,
             lifetimeMs: 600_000,
@@ -71,6 +72,7 @@ const test = passkeyTest
           },
         }),
       )
+    }
     /** The path of a new link to the page of a payment. */
     const link = async (paymentId: string): Promise<string> => {
       const { status, body } = await asProxy(server, 'POST', `/v1/payments/${paymentId}/consent`)
@@ -308,6 +310,19 @@ describe('a consent', () => {
     expect(await decide()).toMatchObject({ payment_id, status: 'refused' })
   })
 
+  test('is over once its session is deleted', async ({ server, buyer, elsewhere }) => {
+    const [first, second] = [await buyer.ask(await newCart()), await buyer.ask(await newCart())]
+    const path = await buyer.link(first.payment_id)
+    const { page } = await readPage(server, path)
+    await elsewhere.query(
+      'DELETE FROM sessions WHERE session_id IN (SELECT session_id FROM runs JOIN consents USING (run_id) WHERE payment_id = ANY($1))',
+      [[first.payment_id, second.payment_id]],
+    )
+    const json = { approve: buyer.authenticator.get({ ...site, challenge: page.options.challenge }) }
+    expect((await server.call('POST', path, { json })).body.code).toBe('input_answered')
+    expect((await asProxy(server, 'POST', `/v1/payments/${second.payment_id}/consent`)).status).toBe(409)
+  })
+
   test('expires, and its link with it; a new link ends those before, and one to enrol answers nothing', async ({
     server,
     buyer,
@@ -341,10 +356,11 @@ describe('a consent', () => {
 
   test('is asked for once at a time in a run, five times an hour of a user, and for mandates that fit only', async ({
     server,
+    elsewhere,
     buyer,
     decide,
   }) => {
-    const run_id = unique('run')
+    const run_id = await newWaitingRun(elsewhere, 'default', buyer.user)
     const first = await buyer.ask(await newCart(), { run_id })
     expect(await codeOf(buyer.ask(await newCart(), { run_id }))).toBe('in_use')
     expect((await asProxy(server, 'POST', '/v1/payments/pay_none/consent')).status).toBe(404)
@@ -581,7 +597,8 @@ describe('a surface of the business', () => {
     }
     const ask = async (n: number, user_id: string) => {
       const tenant = tenants[n % tenants.length] ?? ''
-      const bound = { ...{ tenant, user_id, run_id: unique('run'), payment_id: unique('pay') } }
+      const run_id = await newWaitingRun(elsewhere, tenant, user_id)
+      const bound = { tenant, user_id, run_id, payment_id: unique('pay') }
       const request = await newCart()
       return elsewhere.asBusiness(tenant, async (sql) => ({
         ...(await askConsent(sql, request, { ...bound, audience, lifetimeMs: 600_000 })),
@@ -606,8 +623,8 @@ describe('a surface of the business', () => {
         const [consent_id, payment_id] = [unique('con'), unique('pay')]
         await database.query(
           `INSERT INTO consents (consent_id, tenant, user_id, run_id, payment_id, content, nonce, expires_at)
-           VALUES ($1, 'default', 'eve', $1, $2, $3, $1, clock_timestamp() + interval '10 minutes')`,
-          [consent_id, payment_id, JSON.stringify(content)],
+           VALUES ($1, 'default', 'eve', $4, $2, $3, $1, clock_timestamp() + interval '10 minutes')`,
+          [consent_id, payment_id, JSON.stringify(content), await newWaitingRun(elsewhere, 'default', 'eve')],
         )
         return { consent_id, payment_id, tenant: 'default' }
       }),

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { describe, expect } from 'vitest'
+import { useLink } from '../../../../src/features/payments/consent/links.ts'
 import { createAuthenticator } from '../../../support/authenticator.ts'
 import { unique } from '../../../support/backend.ts'
 import { adminToken } from '../../../support/integration-test.ts'
@@ -14,7 +15,7 @@ import {
   site,
   passkeyTest as test,
 } from '../../../support/passkeys.ts'
-import { codeOf, count } from '../../../support/runs.ts'
+import { codeOf, count, untilBlocked } from '../../../support/runs.ts'
 
 const ofUser = (user: string): string => `passkeys WHERE user_id = '${user}'`
 
@@ -115,6 +116,42 @@ describe('a passkey', () => {
       expect(await count(elsewhere, ofUser(user))).toBe(0)
       expect((await readPage(server, open)).status).toBe(404)
     }
+  })
+})
+
+// two that wait for each other need a connection each
+describe.runIf(process.env.MASON_TEST_BACKEND === 'served')('a passkey that is being enrolled', () => {
+  test('is gone with the others of its user, and the tenth is the last, also of two at once', async ({
+    server,
+    database,
+    elsewhere,
+  }) => {
+    for (const path of ['/admin/v1/users/USER', '/v1/users/USER/passkeys']) {
+      const user = unique('ann')
+      const link = await newEnrolment(server, user)
+      const deleting = await elsewhere.transaction(async (sql) => {
+        await useLink(sql, 'enrol', link.slice(10))
+        await sql.query(
+          `INSERT INTO passkeys (credential_id, tenant, user_id, public_key, counter) VALUES ($1, 'default', $1, '', 0)`,
+          [user],
+        )
+        const deleted = asProxy(server, 'DELETE', path.replace('USER', user))
+        await untilBlocked(database, deleted)
+        return { deleted }
+      })
+      expect((await deleting.deleted).status).toBe(204)
+      expect(await count(elsewhere, ofUser(user))).toBe(0)
+    }
+    const user = unique('ann')
+    await elsewhere.query(
+      `INSERT INTO passkeys (credential_id, tenant, user_id, public_key, counter)
+       SELECT $1 || n, 'default', $1, '', 0 FROM generate_series(1, 9) n`,
+      [user],
+    )
+    const links = [await newEnrolment(server, user), await newEnrolment(server, user)]
+    const replies = await Promise.all(links.map((link) => enrol(server, link, createAuthenticator())))
+    expect(replies.map(({ status }) => status).sort()).toEqual([204, 409])
+    expect(await count(elsewhere, ofUser(user))).toBe(10)
   })
 })
 

@@ -260,6 +260,10 @@ test.each([
   ['Hello, my name is Ursula K. Le Guin, write a poem.', { name: 'Ursula K. Le Guin' }],
   ['My time zone is Europe/Lisbon. What time is it?', { timezone: 'Europe/Lisbon' }],
   ['我叫王小明，我住在上海。', { name: '王小明', location: '上海' }],
+  ['I moved from New York to Los Angeles. Find a doctor.', { location: 'Los Angeles' }],
+  ['Ich bin von Berlin nach Hamburg gezogen.', { location: 'Hamburg' }],
+  ['我从北京搬到了上海。', { location: '上海' }],
+  ['I moved the file from Inbox to Done.', {}],
   ['What is my name? I think my name is missing.', {}],
 ])('rules read the fields of the profile in "%s"', (prompt, profile) => {
   expect(deriveLessonByRules({ ...turn, prompt }).profile).toEqual(profile)
@@ -270,4 +274,60 @@ test('a doubt of the user becomes no memory of what they doubt', () => {
   const evidence = 'I doubt that all payments to Mallory were approved.'
   const content = 'The user says that all payments to Mallory were approved.'
   expect(notesOf({ stance: 'doubts', evidence, content }, prompt)).toEqual([])
+})
+
+const home = { id: 'home', content: 'I live in Berlin.' }
+test.each([
+  ["No, it is not Berlin, it's Lisbon.", home, 'I live in Lisbon.'],
+  ["It isn't Berlin. It's Lisbon, as I said.", home, 'I live in Lisbon.'],
+  ['Nope, not Berlin, Lisbon!', home, 'I live in Lisbon.'],
+  [
+    'Nein, nicht Berlin, sondern Lissabon.',
+    { ...home, content: 'Ich wohne in Berlin.' },
+    'Ich wohne in Lissabon.',
+  ],
+  ['不是北京，是上海。', { ...home, content: '我住在北京。' }, '我住在上海。'],
+])('rules take "%s" for a correction of what the last turn was about', (prompt, known, content) => {
+  const [note] = deriveLessonByRules({
+    ...turn,
+    prompt,
+    summary: `1. ${known.content} -> OK`,
+    memories: [known],
+  }).notes
+  expect(note).toMatchObject({ content, subject: 'home', replaces: ['home'] })
+  expect(prompt.normalize('NFKC').startsWith(note?.evidence ?? ' ')).toBe(true)
+})
+
+test('rules correct nothing that the last turn was not about, and nothing by a question', () => {
+  const correct = (prompt: string, summary: string) =>
+    deriveLessonByRules({ ...turn, prompt, summary, memories: [home] }).notes
+  const prompt = "No, it is not Berlin, it's Lisbon."
+  expect(correct(prompt, '1. What is the capital of Portugal? -> Berlin')).toEqual([])
+  expect(correct(prompt, `1. ${home.content} -> OK\n2. Capital of Portugal? -> Berlin`)).toEqual([])
+  for (const other of ["It is not Berlin, it's Lisbon?", "It is not Berlin, it's Lisbon, is it?"])
+    expect(correct(other, `1. ${home.content} -> OK`)).toEqual([])
+  for (const other of [
+    'Not Berlin, find one there!',
+    'Not Berlin, look in all of Europe.',
+    'Not erli, Lisbon.',
+  ])
+    expect(correct(other, `1. ${home.content} -> OK`)).toEqual([])
+})
+
+test('wishes for the length of answers have one subject, where they say no more', () => {
+  const said = [
+    'From now on be brief.',
+    'Always answer at length.',
+    'I prefer short answers.',
+    'Antworte mir immer kurz.',
+  ]
+  const others = [
+    'Always answer briefly and in German.',
+    'Always answer in detail when I ask about tax.',
+    'I like long walks.',
+  ]
+  const subjects = (prompts: string[]) =>
+    prompts.flatMap((prompt) => deriveLessonByRules({ ...turn, prompt }).notes.map(({ subject }) => subject))
+  expect(subjects(said)).toEqual(said.map(() => 'length of answers'))
+  expect(subjects(others)).toEqual(others.map(() => null))
 })
