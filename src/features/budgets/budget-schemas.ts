@@ -67,9 +67,5 @@ export const budgetSchemas = {
   view: budgetViewSchema,
 }
 
-/** See `budgetInputSchema`. */
-export type BudgetInput = z.infer<typeof budgetInputSchema>
-/** The limits that a change sets. */
-export type BudgetChange = z.infer<typeof budgetSchemas.change>
 /** See `budgetViewSchema`. */
 export type BudgetView = z.infer<typeof budgetViewSchema>

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { ZodType, z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
@@ -165,8 +166,17 @@ const pick = (from: object, names: readonly string[]): Record<string, unknown> =
 
 const toRow = <Row>(row: object): Row => toIsoTimes(row) as Row
 
-/** The operations on one kind of resource, over its table. */
-export const createResourceStore = <Row extends ResourceRow, Input, Change extends object, View>(
+/** The bodies that create and change a resource, and its view. */
+export type ResourceSchemas = { input: ZodType; change: ZodType; view: ZodType }
+
+/** The operations on one kind of resource, over its table. `Input` differs from the body where a row has less, or more, than it. */
+export const createResourceStore = <
+  Row extends ResourceRow,
+  Schemas extends ResourceSchemas,
+  Input = z.output<Schemas['input']>,
+  Change = z.output<Schemas['change']>,
+  View = z.output<Schemas['view']>,
+>(
   context: ResourceStoreContext,
   kind: ResourceKind<Row, Input, Change, View>,
 ): ResourceStore<Input, Change, View> => {
