@@ -7,10 +7,10 @@ import {
   createResourceStore,
   type ResourceKind,
   type ResourceRow,
-  type ResourceSchemas,
   type ResourceScope,
 } from '../infra/resources/resource-store.ts'
 import type { Clock } from '../state/ports/clock.ts'
+import type { ResourceSchemas } from '../state/resource-schema.ts'
 
 /** Contract: a change by an admin takes effect in every process within 2 s. */
 const cacheMs = 1000
