@@ -121,36 +121,20 @@ const userInputSchema = z.strictObject({
 })
 /** Body of PATCH; the profile replaces the old one. */
 const userChangeSchema = toChangeSchema(userInputSchema.pick({ profile: true }))
-/** A user as the admin API returns it. */
-const userViewSchema = userInputSchema.extend({
-  id: z.string(),
-  updated_at: z.string(),
-  truncated: truncatedSchema,
-})
 /** The bodies and the view of users. */
 export const userSchemas = {
   input: userInputSchema.meta({ examples: [{ user_id: 'ann', profile: { language: 'English' } }] }),
   change: userChangeSchema.meta({ examples: [{ profile: { timezone: 'Europe/Berlin' } }] }),
-  view: userViewSchema,
+  view: userInputSchema.extend({
+    id: z.string(),
+    updated_at: z.string(),
+    truncated: truncatedSchema,
+  }),
 }
 
-/** See `businessInputSchema`. */
-export type BusinessInput = z.infer<typeof businessInputSchema>
 /** See `businessChangeSchema`. */
 export type BusinessChange = z.infer<typeof businessChangeSchema>
 /** See `businessViewSchema`. */
 export type BusinessView = z.infer<typeof businessViewSchema>
-/** See `tokenInputSchema`. */
-export type TokenInput = z.infer<typeof tokenInputSchema>
-/** See `tokenChangeSchema`. */
-export type TokenChange = z.infer<typeof tokenChangeSchema>
-/** See `tokenViewSchema`. */
-export type TokenView = z.infer<typeof tokenViewSchema>
 /** See `newTokenSchema`. */
 export type NewToken = z.infer<typeof newTokenSchema>
-/** See `userInputSchema`. */
-export type UserInput = z.infer<typeof userInputSchema>
-/** See `userChangeSchema`. */
-export type UserChange = z.infer<typeof userChangeSchema>
-/** See `userViewSchema`. */
-export type UserView = z.infer<typeof userViewSchema>

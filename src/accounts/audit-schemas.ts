@@ -14,10 +14,7 @@ export const operatorSchemas = {
 }
 /** Returned once, when the token is created. */
 export const newOperatorSchema = operatorViewSchema.extend({ token: z.string() })
-export type OperatorInput = z.infer<typeof operatorInputSchema>
-export type OperatorView = z.infer<typeof operatorViewSchema>
 export type NewOperator = z.infer<typeof newOperatorSchema>
-export type OperatorChange = z.infer<typeof operatorSchemas.change>
 
 /** A change by an admin. */
 export const auditViewSchema = z.strictObject({

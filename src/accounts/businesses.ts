@@ -8,7 +8,7 @@ import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import { createFieldsError, toPointer } from '../state/resource-schema.ts'
-import type { BusinessChange, BusinessInput, BusinessView } from './account-schemas.ts'
+import type { BusinessChange, BusinessView, businessSchemas } from './account-schemas.ts'
 import { changeBusinessSecrets } from './business-secrets.ts'
 import { listSecretNames } from './http-hosts.ts'
 
@@ -78,7 +78,7 @@ export const createBusinesses = (
   forget: ForgetOfBusiness,
   changed: () => unknown,
 ) => {
-  const { remove: _, ...store } = createResourceStore<Row, BusinessInput, BusinessChange, BusinessView>(
+  const { remove: _, ...store } = createResourceStore<Row, typeof businessSchemas>(
     { database, changed },
     {
       name: 'business',

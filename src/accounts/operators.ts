@@ -1,18 +1,13 @@
 import type { Database } from '../infra/database/database.ts'
 import type { Clock } from '../state/ports/clock.ts'
-import {
-  type OperatorChange,
-  type OperatorInput,
-  type OperatorView,
-  operatorSchemas,
-} from './audit-schemas.ts'
+import { operatorSchemas } from './audit-schemas.ts'
 import { createTokenStore } from './token-store.ts'
 
 type OperatorCaller = { token_id: string; label: string }
 
 /** Admin tokens of people: what they change is logged under their name. */
 export const createOperators = (database: Database, clock: Clock) =>
-  createTokenStore<OperatorInput, OperatorChange, OperatorView, OperatorCaller>(database, clock, {
+  createTokenStore<typeof operatorSchemas, OperatorCaller>(database, clock, {
     name: 'operator',
     prefix: 'opr',
     table: 'operators',

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import type { z } from 'zod'
 import { type Database, queryOne } from '../infra/database/database.ts'
 import { sha256 } from '../infra/lib/ids.ts'
 import {
@@ -9,6 +10,7 @@ import {
   type ResourceScope,
 } from '../infra/resources/resource-store.ts'
 import type { Clock } from '../state/ports/clock.ts'
+import type { ResourceSchemas } from '../state/resource-schema.ts'
 
 /** Contract: a change by an admin takes effect in every process within 2 s. */
 const cacheMs = 1000
@@ -45,7 +47,13 @@ const createTokenCache = <Caller>(
  * flood of requests costs one query; a change through this process takes effect in it at once. `tokens` begin with their
  * prefix; `caller` are the columns of one.
  */
-export const createTokenStore = <Input extends object, Change extends object, View extends object, Caller>(
+export const createTokenStore = <
+  Schemas extends ResourceSchemas,
+  Caller,
+  Input = z.output<Schemas['input']>,
+  Change = z.output<Schemas['change']>,
+  View = z.output<Schemas['view']>,
+>(
   database: Database,
   clock: Pick<Clock, 'monotonicMs'>,
   {
@@ -61,7 +69,7 @@ export const createTokenStore = <Input extends object, Change extends object, Vi
       [hash],
     ),
   )
-  const store = createResourceStore<ResourceRow, Input & { token?: string }, Change, View>(
+  const store = createResourceStore<ResourceRow, Schemas, Input & { token?: string }, Change, View>(
     { database, changed: callers.clear },
     {
       ...kind,

@@ -1,6 +1,6 @@
 import type { Database } from '../infra/database/database.ts'
 import type { Clock } from '../state/ports/clock.ts'
-import { type TokenChange, type TokenInput, type TokenView, tokenSchemas } from './account-schemas.ts'
+import { tokenSchemas } from './account-schemas.ts'
 import { ofBusiness } from './businesses.ts'
 import { createTokenStore } from './token-store.ts'
 
@@ -8,7 +8,7 @@ type TokenCaller = { business_id: string; token_id: string; roles: string[] }
 
 /** API tokens of businesses. */
 export const createTokens = (database: Database, clock: Clock) =>
-  createTokenStore<TokenInput, TokenChange, TokenView, TokenCaller>(database, clock, {
+  createTokenStore<typeof tokenSchemas, TokenCaller>(database, clock, {
     ...ofBusiness,
     name: 'token',
     prefix: 'tok',

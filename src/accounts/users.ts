@@ -2,24 +2,21 @@ import { type Database, hasRow, queryOne } from '../infra/database/database.ts'
 import {
   createResourceStore,
   type ResourceRow,
-  type ResourceStore,
+  type ResourceScope,
 } from '../infra/resources/resource-store.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { UserProfiles } from '../state/ports/user-profiles.ts'
 import type { Json } from '../state/runtime-state.ts'
-import type { UserChange, UserInput, UserView } from './account-schemas.ts'
+import type { userSchemas } from './account-schemas.ts'
 import { ofBusiness } from './businesses.ts'
 
 /** Deletes what features have of a user, in the transaction that deletes the profile. False: there was nothing. */
 export type DeleteOfUser = (sql: Sql, businessId: string, userId: string) => Promise<boolean>
 
 /** Profiles that feed `user_context`. A user id is unique within its business. */
-export const createUserAccounts = (
-  database: Database,
-  deleteOfUser: DeleteOfUser = async () => false,
-): ResourceStore<UserInput, UserChange, UserView> => ({
-  ...createResourceStore<ResourceRow, UserInput, UserChange, UserView>(
+export const createUserAccounts = (database: Database, deleteOfUser: DeleteOfUser = async () => false) => ({
+  ...createResourceStore<ResourceRow, typeof userSchemas>(
     { database },
     {
       ...ofBusiness,
@@ -39,7 +36,7 @@ export const createUserAccounts = (
     },
   ),
   /** With what features have of the user. False: there was none of these. */
-  remove: ({ business_id = 'default' }, userId) =>
+  remove: ({ business_id = 'default' }: ResourceScope, userId: string): Promise<boolean> =>
     database.transaction(async (sql) => {
       const hadMore = await deleteOfUser(sql, business_id, userId)
       const statement = 'DELETE FROM users WHERE tenant = $1 AND user_id = $2 RETURNING user_id'

@@ -1,24 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { AuditView } from '../accounts/audit-schemas.ts'
 import type { Database } from '../infra/database/database.ts'
 import { newAuditId } from '../infra/lib/ids.ts'
 import type { Sql } from '../state/ports/sql.ts'
 
-/** Who changes what: one request of an admin. */
-export type AuditEntry = {
-  /** Null: the admin token of the settings, or auth is off. */
-  token_id: string | null
-  token_label: string
-  address: string
-  request_id: string
-  operation: string
-  /** The path of the request. */
-  resource: string
-  /** Absent: the id of what is made. */
-  resource_id: string | null
-  business_id: string | null
-  /** Names of fields, never values. */
-  fields: readonly string[]
-}
+/** Who changes what: one request of an admin. Where it names no `resource_id`, the log gets the id of what is made. */
+export type AuditEntry = Omit<AuditView, 'id' | 'at'>
 
 /** A transaction has an id once it has written: one that has only read, or changed no row, leaves no trace. */
 const insertStatement = `

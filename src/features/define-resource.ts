@@ -78,7 +78,8 @@ export const defineResource = <
     const own = needed as unknown as Needed<Given>
     if (resource.input.shape.business_id && !resource.fixed)
       throw new Error('its body has business_id, which ofBusiness stores: write ...ofBusiness')
-    const store = createResourceStore<Row, z.output<Input>, Changed, z.output<View>>(
+    type Schemas = { input: Input; change: Change; view: View }
+    const store = createResourceStore<Row, Schemas, z.output<Input>, Changed>(
       { database: database as Database },
       { name: toResourceName(resource.one), ...resource },
     )

@@ -57,6 +57,9 @@ export const toViewSchema = <Shape extends z.ZodRawShape>(shape: Shape) =>
     truncated: truncatedSchema,
   })
 
+/** The bodies that create and change a resource, and its view. */
+export type ResourceSchemas = { input: z.ZodType; change: z.ZodType; view: z.ZodType }
+
 /** What is wrong, and where: an RFC 6901 pointer into the body. */
 export const fieldErrorSchema = z.strictObject({ pointer: z.string(), detail: z.string() })
 /** What is wrong with one field; `pointer` is a JSON Pointer. */

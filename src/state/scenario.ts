@@ -110,8 +110,6 @@ export const scenarioSchemas = {
   view: scenarioViewSchema,
 }
 
-/** A scenario as an admin writes it. */
-export type ScenarioInput = z.infer<typeof scenarioInputSchema>
 /** The fields of a scenario that a PATCH changes. */
 export type ScenarioChange = z.infer<typeof scenarioChangeSchema>
 /** A scenario as the admin API shows it. */

@@ -6,6 +6,7 @@ import { currentOutcome } from '../../graph/visit.ts'
 import type { Database, RunKey } from '../../infra/database/database.ts'
 import { newAttemptId } from '../../infra/lib/ids.ts'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
+import type { Metrics } from '../../infra/telemetry/metrics.ts'
 import type { Outcome } from '../../state/outcome.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
@@ -31,12 +32,7 @@ import { createThreadShares } from './thread-shares.ts'
 import { createWorkPermits } from './work-permits.ts'
 
 /** What a worker reports of its runs, for the log and the metrics. Times in milliseconds. */
-export type WorkerReports = {
-  runClaimed(waitedMs: number): void
-  appended(ms: number): void
-  leaseLost(): void
-  ended: ReportRunEnd
-}
+export type WorkerReports = Pick<Metrics, 'runClaimed' | 'appended' | 'leaseLost'> & { ended: ReportRunEnd }
 
 /** What a worker needs; see `createWorker`. */
 export type WorkerOptions = {

@@ -41,11 +41,8 @@ export default defineRoutes({
       config: describeAdmin(cards, 'deleteAgentCard', 'Deletes the agent card of a business, and ends A2A', {
         ...respondsWith(204, 'It is deleted'),
       }),
-      handler: async ({ params: { id } }, reply) => {
-        await handleOne(
-          cards,
-          async () => (await store.remove(id)) || null,
-        )({ params: { id }, query: {}, body: null })
+      handler: async (request, reply) => {
+        await handleOne(cards, async (_, id) => (await store.remove(id)) || null)(request)
         return reply.code(204).send()
       },
     })

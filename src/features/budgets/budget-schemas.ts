@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { toChangeSchema, truncatedSchema } from '../../state/resource-schema.ts'
+import { toChangeSchema, toViewSchema } from '../../state/resource-schema.ts'
 import { businessIdSchema, idSchema } from '../../state/run-request.ts'
 
 /** Bodies and views of the admin API for budgets: docs/contract.md, section 7. */
@@ -39,8 +39,7 @@ const budgetInputSchema = z
   })
 
 /** A budget as the admin API returns it, with what is spent. Times are ISO 8601 in UTC. */
-const budgetViewSchema = z.strictObject({
-  id: z.string(),
+const budgetViewSchema = toViewSchema({
   business_id: z.string(),
   /** Null, and without a token: the whole business. */
   user_id: z.string().nullable(),
@@ -52,9 +51,6 @@ const budgetViewSchema = z.strictObject({
   spent: z.strictObject({ today: z.number(), this_month: z.number() }),
   /** When a new day and a new month begin. */
   resets_at: z.strictObject({ daily: z.string(), monthly: z.string() }),
-  created_at: z.string(),
-  updated_at: z.string(),
-  truncated: truncatedSchema,
 })
 
 /** The bodies and the view of budgets. */
@@ -67,9 +63,5 @@ export const budgetSchemas = {
   view: budgetViewSchema,
 }
 
-/** See `budgetInputSchema`. */
-export type BudgetInput = z.infer<typeof budgetInputSchema>
-/** The limits that a change sets. */
-export type BudgetChange = z.infer<typeof budgetSchemas.change>
 /** See `budgetViewSchema`. */
 export type BudgetView = z.infer<typeof budgetViewSchema>

@@ -5,7 +5,7 @@ import { createResourceStore } from '../../infra/resources/resource-store.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { createInvalidRequest } from '../../state/resource-schema.ts'
-import { type BudgetChange, type BudgetInput, type BudgetView, budgetSchemas } from './budget-schemas.ts'
+import { type BudgetView, budgetSchemas } from './budget-schemas.ts'
 
 /** A budget with what is spent. Costs are millionths, as texts: bigint. */
 export type BudgetRow = Pick<
@@ -59,7 +59,7 @@ const toView = ({ daily_cost, monthly_cost, ...row }: BudgetRow): Partial<Budget
 
 /** The budgets of businesses, users and tokens. `changed`: a change takes effect here at once, elsewhere within a second. */
 export const createBudgets = (database: Database, changed: () => void) =>
-  createResourceStore<BudgetRow, BudgetInput, BudgetChange, BudgetView>(
+  createResourceStore<BudgetRow, typeof budgetSchemas>(
     { database, changed },
     {
       ...ofBusiness,

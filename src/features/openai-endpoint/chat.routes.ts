@@ -14,8 +14,8 @@ import {
   describeOpenAIObject,
   type Endpoint,
   type GatewayResponse,
+  modelCallRoute,
   openAIQuery,
-  openAIRoute,
   openGatewayCall,
 } from './model-gateway.ts'
 import { toOpenAIError } from './openai-error.ts'
@@ -26,11 +26,10 @@ const additions =
 /** POST /v1/chat/completions: any model of the category text or multimodal, whichever vendor and format it has. */
 export default defineEndpointRoutes((app, endpoint) => {
   app.post('/v1/chat/completions', {
-    ...openAIRoute({
+    ...modelCallRoute({
       id: 'createChatCompletion',
       summary: 'Calls a model of the registry, as in the OpenAI API',
       description: 'With `stream: true` the response is server-sent events and ends with `[DONE]`.',
-      role: 'submit',
       responses: {
         200: {
           description: 'A chat completion',
@@ -38,7 +37,6 @@ export default defineEndpointRoutes((app, endpoint) => {
           events: describeOpenAIObject('chat-streaming', additions),
         },
       },
-      problems: ['not_found'],
       // a history of 50,000 messages with a few parts each
       maxValues: 400_000,
       passesNumbers: true,

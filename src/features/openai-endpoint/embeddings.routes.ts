@@ -9,8 +9,8 @@ import {
   type GatewayRequest,
   type GatewayResponse,
   modelAliasSchema,
+  modelCallRoute,
   openAIQuery,
-  openAIRoute,
   openGatewayCall,
   userSchema,
 } from './model-gateway.ts'
@@ -72,12 +72,10 @@ const embeddingsSchema = describeOpenAIObject(
 /** POST /v1/embeddings: any embedding model of the registry. */
 export default defineEndpointRoutes((app, endpoint) => {
   app.post('/v1/embeddings', {
-    ...openAIRoute({
+    ...modelCallRoute({
       id: 'createEmbedding',
       summary: 'Embeds texts by a model of the registry, as in the OpenAI API',
-      role: 'submit',
       ...respondsWith(200, 'A list of embeddings', embeddingsSchema),
-      problems: ['not_found'],
     }),
     schema: { querystring: openAIQuery, body: embeddingsRequestSchema },
     handler: async (request, reply) => {

@@ -11,8 +11,8 @@ import {
   type GatewayRequest,
   type GatewayResponse,
   modelAliasSchema,
+  modelCallRoute,
   openAIQuery,
-  openAIRoute,
   openGatewayCall,
   userSchema,
 } from './model-gateway.ts'
@@ -117,13 +117,11 @@ const sendRecording = ({ result: { audio } }: GatewayResponse, reply: FastifyRep
 /** POST /v1/images/generations, /v1/audio/transcriptions and /v1/audio/speech: models of these categories. */
 export default defineEndpointRoutes((app, endpoint) => {
   app.post('/v1/images/generations', {
-    ...openAIRoute({
+    ...modelCallRoute({
       id: 'createImage',
       summary: 'Makes images by a model of the registry, as in the OpenAI API',
       description: 'Images are base64 or addresses, as the vendor gives them.',
-      role: 'submit',
       ...respondsWith(200, 'A list of images', describeOpenAIObject('images/object', countedByVendor)),
-      problems: ['not_found'],
     }),
     schema: { querystring: openAIQuery, body: imagesBody },
     handler: (request, reply) => {
@@ -134,12 +132,10 @@ export default defineEndpointRoutes((app, endpoint) => {
   })
 
   app.post('/v1/audio/speech', {
-    ...openAIRoute({
+    ...modelCallRoute({
       id: 'createSpeech',
       summary: 'Reads a text aloud by a model of the registry, as in the OpenAI API',
-      role: 'submit',
       responses: { 200: { description: 'The recording', type: 'application/octet-stream' } },
-      problems: ['not_found'],
     }),
     schema: { querystring: openAIQuery, body: speechBody },
     handler: (request, reply) => {
@@ -150,13 +146,11 @@ export default defineEndpointRoutes((app, endpoint) => {
   })
 
   app.post('/v1/audio/transcriptions', {
-    ...openAIRoute({
+    ...modelCallRoute({
       id: 'createTranscription',
       summary: 'Writes down a recording by a model of the registry, as in the OpenAI API',
-      role: 'submit',
       form: true,
       ...respondsWith(200, 'The text', describeOpenAIObject('audio/json-object', countedByVendor)),
-      problems: ['not_found'],
     }),
     schema: { querystring: openAIQuery, body: transcriptionBody },
     handler: async (request, reply) => {

@@ -48,6 +48,10 @@ export const openAIRoute = (doc: Omit<RouteDoc, 'tag'>) => ({
   errorHandler: sendOpenAIError,
 })
 
+/** Those of a route that calls the model which its body names. */
+export const modelCallRoute = (doc: Omit<RouteDoc, 'tag' | 'role' | 'problems'>) =>
+  openAIRoute({ ...doc, role: 'submit', problems: ['not_found'] })
+
 const needs = { models: modelGatewayRef, checkBudgets: budgetCheckRef }
 
 /** What the routes of this endpoint work with. */

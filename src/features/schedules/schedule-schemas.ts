@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { labelSchema, toChangeSchema, truncatedSchema } from '../../state/resource-schema.ts'
+import { labelSchema, toChangeSchema, toViewSchema } from '../../state/resource-schema.ts'
 import { businessIdSchema, runRequestSchema } from '../../state/run-request.ts'
 import { findCronError, isTimeZone } from './planned-times.ts'
 
@@ -51,8 +51,7 @@ const errorSchema = z.strictObject({
 })
 
 /** A schedule as the admin API returns it. Times are ISO 8601 in UTC. */
-const scheduleViewSchema = z.strictObject({
-  id: z.string(),
+const scheduleViewSchema = toViewSchema({
   business_id: z.string(),
   name: z.string(),
   cron: z.string().nullable(),
@@ -68,9 +67,6 @@ const scheduleViewSchema = z.strictObject({
   last_run_id: z.string().nullable(),
   /** Why the latest planned time has no run; null: it has one. */
   last_error: errorSchema.nullable(),
-  created_at: z.string(),
-  updated_at: z.string(),
-  truncated: truncatedSchema,
 })
 
 /** The bodies and the view of schedules. */

@@ -1,6 +1,6 @@
 import { type Database, hasRow } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { Json } from '../../state/runtime-state.ts'
+import type { PushedMessage } from '../push-message.ts'
 
 /** How many messages are in flight at most: in one process, for one business, and to one host of it. */
 export const deliveryLimits = { process: 256, business: 32, host: 8 }
@@ -8,31 +8,24 @@ export const deliveryLimits = { process: 256, business: 32, host: 8 }
 const claimMs = 30_000
 
 /** A message that this worker sends, with what it says. `attempts` is its fencing token. */
-export type DeliveryClaim = {
-  tenant: string
-  webhook_id: string
-  type: string
+export type DeliveryClaim = Omit<PushedMessage, 'push_id' | 'result'> & {
   url: string
   host: string
   attempts: number
   tries: number
-  created_at: Date
   /** The clock of the database, in seconds since 1970. */
   now_s: number
   allow_private: boolean
-  run_id: string | null
   session_id: string | null
   turn: number | null
   user_id: string | null
   finish_reason: string | null
   run_created_at: Date | null
   run_ended_at: Date | null
-  metadata: Record<string, Json> | null
   /** Of failed runs only. */
   result: { error: { code: string; message: string } | null } | null
   /** The question that a run asks, the payment that it waits for consent to, or the side effect that an operator settles. */
   request_id: string | null
-  question: string | null
   expires_at: Date | null
   effect_error: string | null
   /** It goes to another agent, in place of the product. */

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import type { z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { FieldError } from '../../state/resource-schema.ts'
+import type { FieldError, ResourceSchemas } from '../../state/resource-schema.ts'
 import type { Page } from '../../state/run-view.ts'
 import { type Database, queryOne } from '../database/database.ts'
 import { isUniqueViolation } from '../database/database-errors.ts'
@@ -163,10 +164,14 @@ export const dropNulls = <Members extends object>(
 const pick = (from: object, names: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(names.map((name) => [name, from[name as keyof typeof from]]))
 
-const toRow = <Row>(row: object): Row => toIsoTimes(row) as Row
-
-/** The operations on one kind of resource, over its table. */
-export const createResourceStore = <Row extends ResourceRow, Input, Change extends object, View>(
+/** The operations on one kind of resource, over its table. `Input` differs from the body where a row has less, or more, than it. */
+export const createResourceStore = <
+  Row extends ResourceRow,
+  Schemas extends ResourceSchemas,
+  Input = z.output<Schemas['input']>,
+  Change = z.output<Schemas['change']>,
+  View = z.output<Schemas['view']>,
+>(
   context: ResourceStoreContext,
   kind: ResourceKind<Row, Input, Change, View>,
 ): ResourceStore<Input, Change, View> => {
@@ -245,7 +250,7 @@ export const createResourceStore = <Row extends ResourceRow, Input, Change exten
     const { where, values } = toCondition(scope)
     const text = `SELECT ${select} FROM ${from} WHERE t.${idColumn} = $id AND ${where} ${lock}`
     const row = await queryOne<object>(sql, text, { id, ...values })
-    return row && toRow<Row>(row)
+    return row && (toIsoTimes(row) as Row)
   }
   const checkParent = async (sql: Sql, scope: ResourceScope, lock = ''): Promise<void> => {
     if (!parent) return
@@ -289,7 +294,7 @@ export const createResourceStore = <Row extends ResourceRow, Input, Change exten
         id: `t.${idColumn}`,
       }
       return read(scope, async (sql) => {
-        const found = await readPage<object, View>(sql, list, page, (row) => toView(toRow(row)))
+        const found = await readPage<object, View>(sql, list, page, (row) => toView(toIsoTimes(row) as Row))
         if (found.data.length === 0) await checkParent(sql, scope)
         return found
       })

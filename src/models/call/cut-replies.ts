@@ -1,15 +1,14 @@
 import { isJsonText } from '../../infra/lib/json-text.ts'
 import { MasonError } from '../../state/errors.ts'
-import type { Log } from '../../state/ports/log.ts'
-import type { ModelGateway, ModelResponse, ModelSelector } from '../ports/call-ports.ts'
+import type { ModelResponse, ModelSelector } from '../ports/call-ports.ts'
 import {
   addMeteredUsage,
   type CanonicalMessage,
   type CanonicalRequest,
   type ModelCaller,
-  type Registry,
   toPlainUsage,
 } from '../ports/model-ports.ts'
+import type { AskServices } from '../providers/response-formats.ts'
 
 /** One call whose reply may be cut; `onText` gets its text, as in `ModelRequest`. */
 type UncutCall = {
@@ -18,8 +17,6 @@ type UncutCall = {
   caller: ModelCaller
   onText(text: string, attempt: number): void
 }
-
-type CutReplyServices = { ask: ModelGateway['ask']; registry: Pick<Registry, 'view'>; log: Log }
 
 const shorterNote =
   'Your answer was cut at the output limit. Answer again, much shorter, with the whole JSON and nothing else.'
@@ -64,7 +61,7 @@ const addSpent = (later: ModelResponse, first: ModelResponse): ModelResponse => 
  * stays cut, and what the gateway throws.
  */
 export const askUncut = async (
-  { ask, registry, log }: CutReplyServices,
+  { ask, registry, log }: Pick<AskServices, 'ask' | 'registry' | 'log'>,
   { selector, ask: request, caller, onText }: UncutCall,
   signal: AbortSignal,
 ): Promise<ModelResponse> => {

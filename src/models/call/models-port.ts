@@ -1,27 +1,20 @@
-import type { Log } from '../../state/ports/log.ts'
 import type { ModelMessage } from '../../state/ports/model-messages.ts'
 import { type ModelRequest, type ModelRole, type Models, rulesOnly } from '../../state/ports/models.ts'
-import type { ModelGateway } from '../ports/call-ports.ts'
 import {
   type CanonicalMessage,
   type CanonicalRequest,
   type ModelCaller,
-  type Registry,
   toPlainUsage,
 } from '../ports/model-ports.ts'
+import type { AskServices } from '../providers/response-formats.ts'
 import { canServeCategory } from '../routing/candidate-order.ts'
-import type { ModelChooser } from '../routing/choose-model-and-key.ts'
 import { supportsImages } from '../routing/vision.ts'
 import { toPublicUrl } from './call-errors.ts'
 import { askUncut } from './cut-replies.ts'
 
-type ModelsPortServices = {
-  ask: ModelGateway['ask']
-  registry: Pick<Registry, 'view'>
-  chooser: ModelChooser
+type ModelsPortServices = AskServices & {
   readRunCost?: (runId: string) => Promise<number>
   findReachedBudget?: (caller: ModelCaller) => Promise<object | null>
-  log: Log
 }
 
 /** A request with empty fields, whose answer comes whole; add the role. */

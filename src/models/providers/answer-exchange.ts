@@ -1,4 +1,4 @@
-import type { CanonicalResult, MeteredUsage, ProviderOutcome, ProviderRequest } from '../ports/model-ports.ts'
+import type { CanonicalResult, ProviderOutcome, ProviderRequest, StreamReader } from '../ports/model-ports.ts'
 import {
   ReplyLimitError,
   UnreadableResponseError,
@@ -18,20 +18,15 @@ import {
 } from '../transport/provider-errors.ts'
 import { excerpt } from '../transport/upstream-error.ts'
 
-/** An answer that is being received. */
-export type AnswerDraft = {
+/**
+ * An answer that is being received. Once it has `finished`, a lost connection does not matter. Its usage is the last one of this
+ * provider request, never a sum: servers repeat and accumulate it. `end` throws UnreadableResponseError; call it once.
+ */
+export type AnswerDraft = Omit<StreamReader, 'take'> & {
   /** Takes one parsed chunk; `whole`: it is the one body of the answer. Throws ProtocolError or UnreadableResponseError. */
   take(chunk: unknown, whole: boolean): void
-  /** How much content has come; it does not grow with a chunk that has none. */
-  size(): number
-  /** Whether the server has reported how its answer ended. After that a lost connection does not matter. */
-  finished(): boolean
   /** What is missing in an answer that has been received; `ended`: its closing event came. */
   findEndError(ended: boolean): ProviderError | undefined
-  /** The last usage of this provider request, never a sum: servers repeat and accumulate it. */
-  usage(): MeteredUsage | null
-  /** The answer so far. Call it once. Throws UnreadableResponseError. */
-  end(): CanonicalResult
 }
 
 /** The error of an answer that could not be read: an error object in it, no JSON, or another shape. */

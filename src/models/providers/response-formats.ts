@@ -22,8 +22,8 @@ import type { FormatInput, FormatView } from '../schemas/response-format.ts'
 import { createUnsentOutcome } from '../transport/provider-errors.ts'
 import type { AnswerDraft } from './answer-exchange.ts'
 
-/** What ranks documents by a model. */
-export type RerankServices = {
+/** What asks models on behalf of a role. */
+export type AskServices = {
   ask: ModelGateway['ask']
   registry: Pick<Registry, 'view'>
   chooser: ModelChooser
@@ -50,7 +50,7 @@ export type ResponseFormats = {
   /** In OpenAI's protocol, the model with the format of its category; null: it is one of chat or embeddings. */
   ofCategory(model: ModelEntry): ModelEntry | null
   /** Absent: none ranks documents. */
-  createReranker?(services: RerankServices, caller: ModelCaller): NonNullable<Models['rerank']>
+  createReranker?(services: AskServices, caller: ModelCaller): NonNullable<Models['rerank']>
   findErrors(format: FormatInput): FieldError[]
   /** Reads a response with a stored format. */
   test(format: FormatView, raw: Json): FormatTestView

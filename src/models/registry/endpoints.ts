@@ -10,7 +10,7 @@ import { isPublicHeader } from '../../infra/secrets/redaction.ts'
 import { MasonError, toMasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
-import type { EndpointChange, EndpointInput, EndpointView, ModelInput } from '../schemas/catalog.ts'
+import type { EndpointInput, EndpointView, endpointSchemas, ModelInput } from '../schemas/catalog.ts'
 import type { FormatInput } from '../schemas/response-format.ts'
 import { type HealthColumns, healthColumns, resetHealth, toHealthView } from './health-columns.ts'
 import { findCategoryErrors } from './reference-checks.ts'
@@ -28,7 +28,7 @@ type EndpointFields = Omit<EndpointInput, 'headers'> & { headers: EndpointInput[
 /** The endpoints of one vendor: the base URLs of its models. */
 export const createEndpoints = (context: ResourceStoreContext & { masterKeys: MasterKeys }) => {
   const { masterKeys } = context
-  return createResourceStore<Row, EndpointFields, EndpointChange, EndpointView>(context, {
+  return createResourceStore<Row, typeof endpointSchemas, EndpointFields>(context, {
     name: 'endpoint',
     prefix: 'end',
     table: 'endpoints',

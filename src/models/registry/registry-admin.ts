@@ -13,24 +13,12 @@ import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
 import type { Json } from '../../state/runtime-state.ts'
-import {
-  type ScenarioChange,
-  type ScenarioInput,
-  type ScenarioView,
-  scenarioSchemas,
-} from '../../state/scenario.ts'
+import { scenarioSchemas } from '../../state/scenario.ts'
 import type { Registry } from '../ports/model-ports.ts'
-import type { CategoryChange, CategoryInput, CategoryView } from '../schemas/catalog.ts'
+import type { CategoryView, categorySchemas } from '../schemas/catalog.ts'
 import type { FormatTestView, ModelProbes } from '../schemas/model-probe.ts'
-import type { FormatChange, FormatInput, FormatView } from '../schemas/response-format.ts'
-import type {
-  GrantChange,
-  GrantInput,
-  GrantView,
-  RouteChange,
-  RouteInput,
-  RouteView,
-} from '../schemas/routing.ts'
+import type { FormatInput, FormatView, formatSchemas } from '../schemas/response-format.ts'
+import type { GrantInput, grantSchemas, routeSchemas } from '../schemas/routing.ts'
 import { createEndpoints } from './endpoints.ts'
 import { findAliasErrors, findCategoryErrors, findKeyErrors } from './reference-checks.ts'
 import { registryLock, toFormatFields } from './registry-rows.ts'
@@ -55,7 +43,7 @@ const refuseBuiltIn =
 const createFormats = (
   context: ResourceStoreContext & { findFormatErrors(format: FormatInput): FieldError[] },
 ) =>
-  createResourceStore<StoredFormat, FormatInput, FormatChange, FormatView>(context, {
+  createResourceStore<StoredFormat, typeof formatSchemas>(context, {
     name: 'response format',
     prefix: 'fmt',
     table: 'response_formats',
@@ -104,7 +92,7 @@ const toBusinessId = ({ business_id }: Pick<GrantInput, 'business_id'>): string 
 
 /** Which business or user may use which key; a key without grants is for all. */
 const createGrants = (context: ResourceStoreContext) =>
-  createResourceStore<ResourceRow, GrantInput, GrantChange, GrantView>(context, {
+  createResourceStore<ResourceRow, typeof grantSchemas>(context, {
     name: 'grant',
     prefix: 'gra',
     table: 'grants',
@@ -137,7 +125,7 @@ type StoredCategory = ResourceRow & Pick<CategoryView, 'name' | 'built_in'>
 
 /** Categories of models: the built-in ones and those of admins. */
 const createCategories = (context: ResourceStoreContext) =>
-  createResourceStore<StoredCategory, CategoryInput, CategoryChange, CategoryView>(context, {
+  createResourceStore<StoredCategory, typeof categorySchemas>(context, {
     name: 'category',
     prefix: 'cat',
     table: 'categories',
@@ -156,7 +144,7 @@ const createCategories = (context: ResourceStoreContext) =>
 
 /** Scenarios: kinds of request, and how the graph handles each. */
 const createScenarios = (context: ResourceStoreContext) =>
-  createResourceStore<ResourceRow, ScenarioInput, ScenarioChange, ScenarioView>(context, {
+  createResourceStore<ResourceRow, typeof scenarioSchemas>(context, {
     name: 'scenario',
     prefix: 'sce',
     table: 'scenarios',
@@ -173,7 +161,7 @@ const createScenarios = (context: ResourceStoreContext) =>
 
 /** Which models serve a role or a category. */
 const createRoutes = (context: ResourceStoreContext) =>
-  createResourceStore<ResourceRow, RouteInput, RouteChange, RouteView>(context, {
+  createResourceStore<ResourceRow, typeof routeSchemas>(context, {
     name: 'route',
     prefix: 'rou',
     table: 'routes',

@@ -11,7 +11,7 @@ import { sealText } from '../../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import { findLimitError } from '../metering/reservation-size.ts'
 import type { RegistryView } from '../ports/model-ports.ts'
-import type { KeyChange, KeyInput, KeyLimits, KeyView } from '../schemas/catalog.ts'
+import type { KeyChange, KeyInput, KeyLimits, KeyView, keySchemas } from '../schemas/catalog.ts'
 import { type HealthColumns, healthColumns, resetHealth, toHealthView } from './health-columns.ts'
 import { toMicroLimits } from './registry-view.ts'
 import { createSettingsGuard } from './settings-guard.ts'
@@ -52,7 +52,7 @@ export const createKeys = (
     view(): RegistryView
   },
 ) => {
-  const store = createResourceStore<Row, KeyFields, KeyChange, KeyView>(context, {
+  const store = createResourceStore<Row, typeof keySchemas, KeyFields>(context, {
     name: 'key',
     prefix: 'key',
     table: 'vendor_keys',

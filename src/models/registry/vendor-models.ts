@@ -13,7 +13,7 @@ import {
   type ModelChange,
   type ModelInput,
   type ModelView,
-  modelInputSchema,
+  modelSchemas,
   type Prices,
 } from '../schemas/catalog.ts'
 import type { UnreadAnswer } from '../schemas/model-probe.ts'
@@ -24,39 +24,36 @@ import { ofVendor } from './vendors.ts'
 
 /** The models of one vendor, with the aliases that callers use. */
 export const createModels = (context: ResourceStoreContext & { healthChanged(): void }) => {
-  const store = createResourceStore<ResourceRow & HealthColumns, ModelInput, ModelChange, ModelView>(
-    context,
-    {
-      name: 'model',
-      prefix: 'mod',
-      table: 'models',
-      idColumn: 'model_id',
-      input: modelInputSchema,
-      json: ['prices'],
-      columns: healthColumns,
-      joins: "LEFT JOIN model_health h ON h.subject = 'model' AND h.subject_id = t.model_id",
-      toView: (row) => ({ health: toHealthView(row) }),
-      parent: ofVendor,
-      findErrors: async (sql, input, { id, scope: { vendor_id = '' } }) => [
-        ...(await findCategoryErrors(sql, [input.category], () => '/category')),
-        ...(await findPlacementErrors(sql, input, vendor_id)),
-        ...(await findCurrencyErrors(sql, input.prices, vendor_id, id)),
-      ],
-      // routes and scenarios name models by their aliases
-      dependents: {
-        by: 'name',
-        query: `SELECT 'route' AS kind, route_id AS id, COALESCE('role ' || role, 'category ' || category) AS name FROM routes
-        WHERE EXISTS (SELECT 1 FROM json_array_elements(models) AS entry WHERE entry ->> 'model' = $1)
-        UNION ALL SELECT 'scenario', scenario_id, name FROM scenarios
-        WHERE EXISTS (SELECT 1 FROM json_each_text(models) AS entry WHERE entry.value = $1) LIMIT 100`,
-      },
-      guard: createSettingsGuard('model', ['name', 'upstream_name']),
-      async removeDependents(sql, { id }) {
-        await sql.query('DELETE FROM unread_answers WHERE model_id = $1', [id])
-        await resetHealth(sql, 'model', id)
-      },
+  const store = createResourceStore<ResourceRow & HealthColumns, typeof modelSchemas>(context, {
+    name: 'model',
+    prefix: 'mod',
+    table: 'models',
+    idColumn: 'model_id',
+    input: modelSchemas.input,
+    json: ['prices'],
+    columns: healthColumns,
+    joins: "LEFT JOIN model_health h ON h.subject = 'model' AND h.subject_id = t.model_id",
+    toView: (row) => ({ health: toHealthView(row) }),
+    parent: ofVendor,
+    findErrors: async (sql, input, { id, scope: { vendor_id = '' } }) => [
+      ...(await findCategoryErrors(sql, [input.category], () => '/category')),
+      ...(await findPlacementErrors(sql, input, vendor_id)),
+      ...(await findCurrencyErrors(sql, input.prices, vendor_id, id)),
+    ],
+    // routes and scenarios name models by their aliases
+    dependents: {
+      by: 'name',
+      query: `SELECT 'route' AS kind, route_id AS id, COALESCE('role ' || role, 'category ' || category) AS name FROM routes
+      WHERE EXISTS (SELECT 1 FROM json_array_elements(models) AS entry WHERE entry ->> 'model' = $1)
+      UNION ALL SELECT 'scenario', scenario_id, name FROM scenarios
+      WHERE EXISTS (SELECT 1 FROM json_each_text(models) AS entry WHERE entry.value = $1) LIMIT 100`,
     },
-  )
+    guard: createSettingsGuard('model', ['name', 'upstream_name']),
+    async removeDependents(sql, { id }) {
+      await sql.query('DELETE FROM unread_answers WHERE model_id = $1', [id])
+      await resetHealth(sql, 'model', id)
+    },
+  })
   return {
     ...store,
     /** A change resets its health: it may be of what the vendor refused. */

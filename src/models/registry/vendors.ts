@@ -3,7 +3,7 @@ import {
   type ResourceRow,
   type ResourceStoreContext,
 } from '../../infra/resources/resource-store.ts'
-import type { VendorChange, VendorInput, VendorView } from '../schemas/catalog.ts'
+import type { vendorSchemas } from '../schemas/catalog.ts'
 import { createSettingsGuard } from './settings-guard.ts'
 
 /** What a vendor is the parent of. */
@@ -11,7 +11,7 @@ export const ofVendor = { name: 'vendor', table: 'vendors', idColumn: 'vendor_id
 
 /** The vendors whose models are called. */
 export const createVendors = (context: ResourceStoreContext) =>
-  createResourceStore<ResourceRow, VendorInput, VendorChange, VendorView>(context, {
+  createResourceStore<ResourceRow, typeof vendorSchemas>(context, {
     name: 'vendor',
     prefix: 'ven',
     table: 'vendors',

@@ -307,10 +307,6 @@ export const categorySchemas = {
   }),
 }
 
-/** The checked body of a new vendor. */
-export type VendorInput = z.infer<typeof vendorInputSchema>
-/** The checked changes of a vendor. */
-export type VendorChange = z.infer<typeof vendorSchemas.change>
 /** A vendor as admins see it. */
 export type VendorView = z.infer<typeof vendorSchemas.view>
 /** The limits of a key. */
@@ -327,8 +323,6 @@ export type KeyMatch = z.infer<typeof keyMatchSchema>
 export type HealthView = z.infer<typeof healthSchema>
 /** The checked body of a new endpoint. */
 export type EndpointInput = z.infer<typeof endpointInputSchema>
-/** The checked changes of an endpoint. */
-export type EndpointChange = z.infer<typeof endpointChangeSchema>
 /** An endpoint as admins see it. */
 export type EndpointView = z.infer<typeof endpointSchemas.view>
 /** The prices of a model for a million tokens. */
@@ -339,9 +333,5 @@ export type ModelInput = z.infer<typeof modelInputSchema>
 export type ModelChange = z.infer<typeof modelSchemas.change>
 /** A model as admins see it. */
 export type ModelView = z.infer<typeof modelSchemas.view>
-/** The checked body of a new category. */
-export type CategoryInput = z.infer<typeof categoryInputSchema>
-/** The checked changes of a category. */
-export type CategoryChange = z.infer<typeof categorySchemas.change>
 /** A category as admins see it. */
 export type CategoryView = z.infer<typeof categorySchemas.view>

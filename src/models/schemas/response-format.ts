@@ -153,7 +153,5 @@ export type PollFormat = z.infer<typeof pollSchema>
 export type FormatSample = z.infer<typeof sampleSchema>
 /** The checked body of a new response format. */
 export type FormatInput = z.infer<typeof formatInputSchema>
-/** The checked changes of a response format. */
-export type FormatChange = z.infer<typeof formatSchemas.change>
 /** A response format as admins see it. */
 export type FormatView = z.infer<typeof formatSchemas.view>

@@ -106,15 +106,9 @@ export const grantSchemas = {
 
 /** How a route chooses among its models. */
 export type RoutingStrategy = z.infer<typeof strategySchema>
-/** The checked body of a new route. */
-export type RouteInput = z.infer<typeof routeInputSchema>
-/** The checked changes of a route. */
-export type RouteChange = z.infer<typeof routeSchemas.change>
 /** A route as admins see it. */
 export type RouteView = z.infer<typeof routeSchemas.view>
 /** The checked body of a new grant. */
 export type GrantInput = z.infer<typeof grantInputSchema>
-/** The checked changes of a grant. */
-export type GrantChange = z.infer<typeof grantSchemas.change>
 /** A grant as admins see it. */
 export type GrantView = z.infer<typeof grantSchemas.view>

@@ -3,7 +3,6 @@ import { partShares } from '../../context/budget.ts'
 import { type ContextState, listProposed, renderPlan, withoutProposed } from '../../context/context.ts'
 import { toHistoryMessages } from '../../context/history.ts'
 import { findLatestCompaction, isCompacted } from '../../context/latest-compaction.ts'
-import type { LargeTexts } from '../../context/result-text.ts'
 import { listRounds } from '../../context/rounds.ts'
 import { noText, part, promptText, titles } from '../../context/sections.ts'
 import { defaultLimits } from '../../graph/limits.ts'
@@ -24,9 +23,8 @@ import type { RuntimeState } from '../../state/runtime-state.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
 import { turnActions, turnUsage } from '../../state/turn.ts'
 import type { Dialect } from './dialects/dialect.ts'
-import { createRoundRenderer, fitRounds } from './dialects/round-messages.ts'
+import { createRoundRenderer, fitRounds, type RoundOptions } from './dialects/round-messages.ts'
 import { plannerInstructions, toolsDialect } from './dialects/tools.ts'
-import type { WrittenPlans } from './dialects/written-plans.ts'
 
 /** Said when the last steps led nowhere. */
 const replanNote = (why: string, fence: DataFence): PromptPart =>
@@ -72,18 +70,12 @@ const limitsNote = (state: PlannerState, limits: RunLimits): PromptPart => {
 }
 
 /**
- * How the planner and its model talk, natively where it is left out; tokens the prompt may take, whether `read_result` is
- * offered beside it, the turn's results that are in blobs, the limits of the run, and the tool that writes the final text
- * in a state, where the answer is not passed on as it stands.
+ * How the planner and its model talk, natively where it is left out; how rounds are rendered, the limits of the run, and the
+ * tool that writes the final text in a state, where the answer is not passed on as it stands.
  */
-type PromptOptions = {
+type PromptOptions = Omit<RoundOptions, 'fence'> & {
   dialect?: Pick<Dialect, 'name' | 'renderRound'>
   instructions?: PromptText
-  budget: number
-  canOpen: boolean
-  largeTexts?: LargeTexts
-  written?: WrittenPlans
-  serverOf?: (tool: string) => string | undefined
   limits?: RunLimits
   writer?: (state: ContextState) => string | null
 }
@@ -111,15 +103,12 @@ export const plannerPrompt = (
   {
     dialect = toolsDialect,
     instructions = plannerInstructions,
-    budget,
-    canOpen,
-    largeTexts,
-    written,
-    serverOf,
     limits = {},
     writer = () => null,
+    ...options
   }: PromptOptions,
 ): Prompt => {
+  const { budget } = options
   const opened = withoutProposed(state)
   const { standing, history, current, request, fence } = collectBackground(opened, budget)
   const before = [...standing, history.summary]
@@ -138,14 +127,7 @@ export const plannerPrompt = (
     ...buildClosing(state, limits, Math.floor(budget * partShares.closing), fence),
   ]
   const compacted = findLatestCompaction(state)
-  const tell = createRoundRenderer(dialect, {
-    budget,
-    canOpen,
-    fence,
-    largeTexts,
-    written,
-    ...(serverOf && { serverOf }),
-  })
+  const tell = createRoundRenderer(dialect, { ...options, fence })
   const rounds = listRounds(turnActions(state))
     .filter(({ plan }) => !isCompacted(plan, compacted))
     .map(tell)

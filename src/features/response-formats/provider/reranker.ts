@@ -1,6 +1,6 @@
 import { emptyCanonicalRequest } from '../../../models/call/models-port.ts'
 import { type ModelCaller, toPlainUsage } from '../../../models/ports/model-ports.ts'
-import type { RerankServices } from '../../../models/providers/response-formats.ts'
+import type { AskServices } from '../../../models/providers/response-formats.ts'
 import { canCallCategory } from '../../../models/routing/choose-model-and-key.ts'
 import { openDeadline } from '../../../state/deadline.ts'
 import { isMasonError, MasonError } from '../../../state/errors.ts'
@@ -22,7 +22,7 @@ const completeOrder = (ranking: readonly { index: number }[], count: number): nu
 
 /** Orders documents by a model of the category `rerank`, on behalf of one caller. */
 export const createReranker =
-  ({ ask, registry, chooser, log }: RerankServices, caller: ModelCaller): NonNullable<Models['rerank']> =>
+  ({ ask, registry, chooser, log }: AskServices, caller: ModelCaller): NonNullable<Models['rerank']> =>
   async (query, documents, signal) => {
     if (documents.length < 2 || !canCallCategory(chooser, registry.view, category, caller)) return null
     using late = openDeadline(maxMs, signal)
