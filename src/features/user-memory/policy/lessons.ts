@@ -136,21 +136,25 @@ export const toLesson = (reply: DistillReply, turn: EndedTurn): TurnLesson => {
       const isOwn = !findRejectionReason(evidence) && value.trim() !== '' && hasVerbatim(evidence, value)
       return isOwn ? [{ field, value, evidence }] : []
     })
-  const notes = (reply.memories ?? []).slice(0, maxProposals).flatMap((one): TurnLesson['notes'][number] | [] => {
-    const { kind, content, replaces } = one
-    const evidence = findEvidence(one.evidence)
-    if (!isAccepted(one) || content.length > maxContentChars || !evidence) return []
-    if (addsFigures(evidence, content)) return []
-    const field = profile.find((other) => other.evidence === evidence && content.includes(other.value))?.field
-    return {
-      kind: kind === 'instruction' ? 'preference' : kind,
-      isInstruction: kind === 'instruction',
-      content,
-      evidence,
-      subject: toSubject(field),
-      replaces: (replaces ?? []).flatMap((number) => turn.memories[number - 1]?.id ?? []),
-    }
-  })
+  const notes = (reply.memories ?? [])
+    .slice(0, maxProposals)
+    .flatMap((one): TurnLesson['notes'][number] | [] => {
+      const { kind, content, replaces } = one
+      const evidence = findEvidence(one.evidence)
+      if (!isAccepted(one) || content.length > maxContentChars || !evidence) return []
+      if (addsFigures(evidence, content)) return []
+      const field = profile.find(
+        (other) => other.evidence === evidence && content.includes(other.value),
+      )?.field
+      return {
+        kind: kind === 'instruction' ? 'preference' : kind,
+        isInstruction: kind === 'instruction',
+        content,
+        evidence,
+        subject: toSubject(field),
+        replaces: (replaces ?? []).flatMap((number) => turn.memories[number - 1]?.id ?? []),
+      }
+    })
   return {
     notes: notes.slice(0, maxNotes),
     profile: Object.fromEntries(profile.map(({ field, value }) => [field, value])),
