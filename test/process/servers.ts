@@ -156,7 +156,8 @@ export const useWorld = (leaseMs = 30_000): World => {
     await database.query(`UPDATE webhook_deliveries SET due_at = clock_timestamp() WHERE status = 'sending'`)
   }
   world.lapsed = async (runId) => {
-    const over = 'runs WHERE run_id = $1 AND lease_until <= clock_timestamp()'
+    // another worker may have taken the run before the first look
+    const over = 'runs WHERE run_id = $1 AND (epoch > 1 OR lease_until <= clock_timestamp())'
     await until('its lease has run out', () => count(database, over, [runId]))
     await ring(runId)
   }
