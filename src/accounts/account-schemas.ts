@@ -125,11 +125,7 @@ const userChangeSchema = toChangeSchema(userInputSchema.pick({ profile: true }))
 export const userSchemas = {
   input: userInputSchema.meta({ examples: [{ user_id: 'ann', profile: { language: 'English' } }] }),
   change: userChangeSchema.meta({ examples: [{ profile: { timezone: 'Europe/Berlin' } }] }),
-  view: userInputSchema.extend({
-    id: z.string(),
-    updated_at: z.string(),
-    truncated: truncatedSchema,
-  }),
+  view: userInputSchema.extend({ id: z.string(), updated_at: z.string(), truncated: truncatedSchema }),
 }
 
 /** See `businessChangeSchema`. */

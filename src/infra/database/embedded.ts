@@ -97,16 +97,18 @@ const toDatabase = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDataba
 
 /**
  * PGlite has no background checkpointer: its write-ahead log would grow until it is closed, and the start after a crash
- * would replay all of it. Nor does it analyze tables, so plans are made anew as they grow. Only a closed or broken
+ * would replay all of it. Nor does it analyze tables, so plans are forgotten, to be made anew as they grow. Only a closed or broken
  * database fails here, and its users report that.
  */
-const startCheckpoints = (pglite: PGlite): NodeJS.Timeout =>
-  setInterval(() => void checkpointLongLog(pglite).catch(() => {}), 30_000).unref()
+const startCheckpoints = (pglite: PGlite): NodeJS.Timeout => {
+  const maintain = () => checkpointLongLog(pglite).then(() => pglite.exec('DISCARD PLANS'))
+  return setInterval(() => void maintain().catch(() => {}), 30_000).unref()
+}
 
-/** Forgets plans, and writes a checkpoint when `bytes` were logged since the last one, which removes the log before it. */
+/** Writes a checkpoint when `bytes` were logged since the last one, which removes the log before it. */
 export const checkpointLongLog = async (pglite: PGlite, bytes = 64 * 1024 * 1024): Promise<void> => {
   const { rows } = await pglite.query<{ logged: number }>(
     'SELECT (pg_current_wal_lsn() - redo_lsn)::int8 AS logged FROM pg_control_checkpoint()',
   )
-  await pglite.exec(Number(rows[0]?.logged ?? 0) >= bytes ? 'CHECKPOINT; DISCARD PLANS' : 'DISCARD PLANS')
+  if (Number(rows[0]?.logged ?? 0) >= bytes) await pglite.exec('CHECKPOINT')
 }
