@@ -41,7 +41,8 @@ const handle = z.looseObject(
 const needs = z.record(text, handle)
 const texts = z.array(text)
 const everyMs = z.number().positive().lte(2_147_483_647)
-const [any, maybe] = [z.unknown().optional(), isFunction.optional()]
+const any = z.unknown().optional()
+const maybe = isFunction.optional()
 /** The fields of each kind of file, and no others; none: its loader checks it. Files of a product run as they are, and no compiler has looked at them. */
 const members: Readonly<Record<Kind, z.ZodRawShape>> = {
   feature: { id: text, tables: texts, needs: texts.optional(), settings, sealed: any, executor: any },

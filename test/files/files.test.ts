@@ -75,6 +75,7 @@ describe('a run with files', () => {
           { sql: 'SELECT city, sum(price) AS total FROM shops GROUP BY city ORDER BY 2 DESC' },
         ]),
         calling(['query_table', { sql: 'SELECT cost FROM shops' }]),
+        calling(['query_table', { sql: 'SELECT sum(n) AS s FROM totals' }]),
         { text: 'Ulm leads.' },
       ],
     })
@@ -82,6 +83,7 @@ describe('a run with files', () => {
     const files = [
       upload('report.pdf', await pdfOf([['Start'], ['Revenue', 'It rose.']])),
       upload('shops.csv', csv, 'text/csv'),
+      upload('totals.csv', 'item,n\nTotal,9\na,2\nb,5\n', 'text/csv'),
     ]
     const run = await runtime.complete({ prompt: 'Who leads?', files })
     expect(run).toMatchObject({ status: 'completed', answer: 'Ulm leads.' })
@@ -90,6 +92,8 @@ describe('a run with files', () => {
     const said = state.action_history.flat().map(({ result }) => String(result.text))
     expect(said).toContainEqual("Matches in 'report.pdf': [Line 3 (page 2): It rose.]")
     expect(said).toContainEqual('| city | total |\n| --- | --- |\n| Ulm | 7 |\n| Bonn | 2 |')
+    const note = 'rows that say "Total" may be sums of others: leave them out of sums'
+    expect(said).toContainEqual(`| s |\n| --- |\n| 16 |\nNote: ${note}`)
     expect(said.find((text) => text.startsWith('Error: no such column: cost'))).toContain(
       'shops (3 rows): city text, price integer',
     )

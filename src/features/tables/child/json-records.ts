@@ -80,7 +80,7 @@ const turnColumns = (value: unknown): unknown => {
 const createRecordSource = (
   part: string | null,
   names: readonly string[],
-  readAll: () => Iterable<JsonRecord | null> | AsyncIterable<JsonRecord | null>,
+  readAll: () => Iterable<JsonRecord | null> | AsyncIterable<JsonRecord | unknown[] | null>,
   notes: string[],
 ): RowSource => ({
   part,
@@ -127,17 +127,17 @@ export const openJsonLines = async (
   return { sources: good > 0 ? [source] : [], good, bad }
 }
 
-async function* readRecords(path: string, encoding: string): AsyncGenerator<JsonRecord | null> {
+async function* readRecords(path: string, encoding: string): AsyncGenerator<JsonRecord | unknown[] | null> {
   for await (const line of readLines(path, encoding)) {
     const text = line.trim().replace(/,$/, '')
     if (text !== '') yield parseRecord(text)
   }
 }
 
-const parseRecord = (text: string): JsonRecord | null => {
+const parseRecord = (text: string): JsonRecord | unknown[] | null => {
   try {
     const value = parseExactJson(text)
-    return isJsonObject(value) || Array.isArray(value) ? (value as JsonRecord) : null
+    return isJsonObject(value) || Array.isArray(value) ? value : null
   } catch {
     return null
   }
