@@ -69,7 +69,7 @@ describe.skipIf(missing !== null)(
       await mkdir(programs, { recursive: true })
       await writeFile(join(programs, 'mason'), `#!/usr/bin/env bash\nexec ${mason()} "$@"\n`, { mode: 0o755 })
       const deployed = await execute('docs/deploy.md', { cwd, env })
-      expect(deployed[0]).toMatch(/applied 0001[\s\S]*all is well/)
+      expect(deployed[0]).toMatch(/applied \w+\.sql[\s\S]*all is well/)
       expect(JSON.parse(deployed[2] ?? '')).toMatchObject({
         status: 'completed',
         answer: expect.stringContaining('60'),
