@@ -209,8 +209,8 @@ export const paymentEndMutants: readonly Mutant[] = [
       { from: 'if (signed.total.minor === expected) return null', to: 'if (expected >= 0) return null' },
     ],
     why: 'a merchant changes the price between the offer and the cart that is signed',
-    caughtBy: testsOf('test/features/shopping/shopping.test.ts')(
-      'a shopping tool goes on with no cart that the merchant changed, did not sign, or let expire',
+    caughtBy: testsOf('test/features/shopping/update-cart.test.ts')(
+      'another total is a change, unless the lines that were added account for it',
     ),
   },
 ]
