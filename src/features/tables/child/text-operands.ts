@@ -97,12 +97,11 @@ export const openNames = (tokens: readonly Token[]) => {
       for (let one = open; one < at; one++) aliases.push(one)
     if (text === '(' || text === ')') open = at
   }
-  const listAliases = (at: number): number[] =>
-    aliases.filter(
-      (alias) =>
-        tokens[alias]?.name === tokens[at]?.name &&
-        (alias < at || (tokens[alias]?.level ?? 0) > (tokens[at]?.level ?? 0)),
-    )
+  const listAliases = (at: number): number[] => {
+    const { name, level = 0 } = tokens[at] ?? {}
+    const isBefore = (one: number): boolean => one < at || (tokens[one]?.level ?? 0) > level
+    return aliases.filter((one) => tokens[one]?.name === name && isBefore(one))
+  }
   return (at: number): number => {
     const [alias, ...others] = listAliases(at)
     if (alias === undefined) return at
