@@ -469,7 +469,7 @@ describe('statements', () => {
       'SELECT min(t."size") FROM t',
       'SELECT item FROM t ORDER BY item, size DESC LIMIT 1',
       'SELECT item, size FROM t ORDER BY 2 DESC',
-      'SELECT replace(item, 1, (2)), t."size" AS s FROM t ORDER BY 1 DESC NULLS LAST, 2',
+      'SELECT replace(item, 1, (2)), t."size" AS s FROM t ORDER BY 2 DESC NULLS LAST, 1',
       'SELECT DISTINCT size FROM t ORDER BY 1',
       'SELECT t.size AS s FROM t ORDER BY s',
       'SELECT s FROM (SELECT size s FROM t) ORDER BY 1',
@@ -494,6 +494,7 @@ describe('statements', () => {
     for (const one of [
       'item, substr(sold, 8) FROM t ORDER BY 2, 1',
       'size, zip AS z FROM t ORDER BY 2',
+      'size, count(*) FROM t GROUP BY 1 ORDER BY 2 DESC, 1',
       "item s, replace(size, 'K', '') + 0 AS s FROM t ORDER BY s",
       "size AS s, s FROM (SELECT replace(size, 'K', '') + 0 AS size, 1 AS s FROM t) ORDER BY 1",
       '* FROM (SELECT item, length(size) FROM t) ORDER BY 2',

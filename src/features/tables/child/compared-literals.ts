@@ -24,8 +24,8 @@ const toCode = ({ text, name, literal }: Token, at: number, all: readonly Token[
 /** A column beside literals: = 'x', IS NOT 'x', CASE … WHEN 'x', IN ('x', 'y'), BETWEEN 'x' AND 'y'; or 'x' = and a column. */
 const comparison =
   /(?<![|*/%+-](?:c\.)?)c(?:(?:=+|in?|(?<=k(?:c\.)?c)w)l(?!\|)|n?i\([ld,+-]*\)|n?b[ld]a[ld])|l=+(?:c\.)?c(?![.(|*/%+-])/g
-/** The column of min or max, and the first ten of ORDER BY, which may be numbers. */
-const sorted = /(?<=m\((?:c\.)?)c(?=\))|(?<=ob(?:[^,()]{0,6},){0,9}(?:c\.)?)[cd](?![.(|])/g
+/** The column of min or max, and the first ten of ORDER BY, of which the first may be a number: a later one orders what is equal. */
+const sorted = /(?<=m\((?:c\.)?)c(?=\))|(?<=ob(?:[^,()]{0,6},){0,9}(?:c\.)?)c(?![.(|])|(?<=ob)d/g
 /** A function beside a number. */
 const functionComparison = /c\([^()]*(?:\([^()]*\)[^()]*)*\)=+d/g
 const textFunctions = new Set('strftime date time substr substring lower upper trim replace'.split(' '))
