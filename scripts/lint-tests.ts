@@ -17,7 +17,7 @@ const limitRemedy =
   'leave it to the limits of vitest.config.ts, which end only what hangs: a slow machine may need a minute for anything'
 const leastLimitMs = 90_000
 /** Each is a helper that is named for it. */
-const helpers = ['clock', 'jumping-clock', 'random', 'free-port'].map((name) => `test/support/${name}.ts`)
+const helpers = ['clock', 'jumping-clock', 'random'].map((name) => `test/support/${name}.ts`)
 
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && 'type' in value && 'start' in value

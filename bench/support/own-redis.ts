@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { Redis } from 'ioredis'
+import { freePort } from '../../examples/free-port.ts'
 import type { Processes } from './processes.ts'
 
 /** A Redis that keeps nothing, to be killed. */
@@ -30,13 +30,4 @@ export const startOwnRedis = async (
       await gone
     },
   }
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

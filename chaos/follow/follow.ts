@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from '../../examples/free-port.ts'
 import { type Client, createClient } from '../../src/client/create-client.ts'
-import { freePort } from '../../test/support/free-port.ts'
 import { audit, drained, firstOf, openWitness } from '../fleet/audit.ts'
 import { promptOf, type Step } from '../fleet/job.ts'
 import { openFleet } from '../fleet/members.ts'

@@ -193,4 +193,24 @@ export const paymentEndMutants: readonly Mutant[] = [
       'a payment chain whose allowed payee hides its id allows nothing by it, also to who has its name and website',
     ),
   },
+  {
+    name: 'the window before an admin asks to settle what is sent',
+    file: 'src/features/payments/payments-api.ts',
+    edits: [{ from: "+ v.window_ms * interval '1 millisecond' <= clock_timestamp()", to: 'IS NOT NULL' }],
+    why: 'an admin settles a payment that is being sent',
+    caughtBy: testsOf('test/features/payments/routes.test.ts')(
+      'an admin settles only a payment that is unknown or has an open operation, with who looked where',
+    ),
+  },
+  {
+    name: 'the total of a final cart',
+    file: 'src/features/shopping/update-cart.tool.ts',
+    edits: [
+      { from: 'if (signed.total.minor === expected) return null', to: 'if (expected >= 0) return null' },
+    ],
+    why: 'a merchant changes the price between the offer and the cart that is signed',
+    caughtBy: testsOf('test/features/shopping/update-cart.test.ts')(
+      'another total is a change, unless the lines that were added account for it',
+    ),
+  },
 ]

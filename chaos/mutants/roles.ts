@@ -20,6 +20,15 @@ export const roleMutants: readonly Mutant[] = [
     caughtBy: roles('a token of an agent opens A2A alone, and A2A opens to no other role'),
   },
   {
+    name: 'the caller of a task of A2A',
+    file: 'src/features/a2a/server/messages.ts',
+    edits: [{ from: ' || session_id !== toSessionId(caller, contextId)', to: '' }],
+    why: 'an agent reads, answers and cancels the tasks of another',
+    caughtBy: testsOf('test/features/a2a/a2a.test.ts')(
+      "an agent of protocol '1.0' by 'JSONRPC' finds no task of another caller, also where both use one context id",
+    ),
+  },
+  {
     name: 'passkeys and consents have a role of their own',
     file: 'src/features/payments/consent.routes.ts',
     edits: [{ after: "app.post('/v1/users/:id/passkeys'", from: "'consent'", to: "'submit'" }],

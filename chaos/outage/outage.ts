@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
-import { freePort } from '../../test/support/free-port.ts'
+import { freePort } from '../../examples/free-port.ts'
 import { type Child, startChild } from '../child.ts'
 import { audit, drained, firstOf, openWitness } from '../fleet/audit.ts'
 import { openHttpClient } from '../fleet/http-client.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { freePort } from '../../test/support/free-port.ts'
+import { freePort } from '../../examples/free-port.ts'
 import { audit, drained, firstOf, openWitness } from '../fleet/audit.ts'
 import { openHttpClient } from '../fleet/http-client.ts'
 import { complaintsOf, type Member, openFleet, type ProcessExit } from '../fleet/members.ts'

@@ -1,13 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { toPackagePath } from '../../src/infra/lib/package-path.ts'
 import type { Row as BookRow } from '../ap2/books.ts'
 import { type AgentConfig, openSelf } from '../ap2/config.ts'
 import { startAgent } from '../ap2/server.ts'
 import type { AgentLine } from '../ap2/tasks.ts'
+import { freePort } from '../free-port.ts'
 import { readJournal } from '../journal.ts'
 import { type RunningProcess, startProcess } from '../served-demo/processes.ts'
 
@@ -42,19 +41,10 @@ const readRows = <Row extends object>(file: string, table: string): Row[] => {
   return [...new Map(rows.map(([, key, value]) => [key, value as Row])).values()]
 }
 
-/** A free port on loopback. */
-const findPort = async (): Promise<number> => {
-  const server = createServer()
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
 /** An agent with a key and a port of its own; `trusted` is what others trust of it. */
 const make = async (agent: AgentName, folder: string) => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const [port, kid] = [await findPort(), `${agent}-1`]
+  const [port, kid] = [await freePort(), `${agent}-1`]
   const key = { ...privateKey.export({ format: 'jwk' }), kid } as AgentConfig['key']
   const { kty, crv, x, y } = key
   const url = `http://127.0.0.1:${port}`

@@ -288,6 +288,9 @@ test('a token is for one mandate, once, and for 300 s', async () => {
 test('an agent has a card with both addresses of AP2, and a key', async () => {
   const agents = await startSampleAgents()
   const { url } = agents.merchant
+  // of the ports above, outgoing connections of others take one before a process listens there
+  for (const { url } of [agents.merchant, agents.wallet, agents.processor])
+    expect(Number(new URL(url).port)).toBeLessThan(32_768)
   const card = (await (await fetch(`${url}/.well-known/agent-card.json`)).json()) as {
     capabilities: { extensions: { uri: string; required?: boolean; params: object }[] }
   }

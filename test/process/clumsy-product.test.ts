@@ -45,6 +45,16 @@ test('`mason doctor` says that services need each other in a circle, and starts 
   expect([code, stdout]).toEqual([1, expect.stringContaining('services need each other in a circle')])
 })
 
+test('`mason doctor` names a migration that fails, before there is a database', async () => {
+  await using product = await openProduct({
+    ...feature,
+    'a/migrations/20261231_01_a.sql': 'CREATE TABEL a ();',
+  })
+  const { code, stdout } = await product.run(['doctor'])
+  expect(stdout).toMatch(/ERROR {2}features .*20261231_01_a\.sql failed: .*"TABEL".*\n +-> correct the file/)
+  expect(code).toBe(1)
+})
+
 test('`mason doctor` names a handle that nothing provides, a setting that nothing reads, and a check that returns nothing', async () => {
   await using product = await openProduct({ ...feature, 'a/one.service.ts': service('one', 'b.two') })
   const { code, stdout } = await product.run(['doctor'])

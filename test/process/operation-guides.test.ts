@@ -5,9 +5,9 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '../../examples/free-port.ts'
 import { servedOn } from '../support/backend.ts'
 import { dropKeys } from '../support/drop-keys.ts'
-import { freePort } from '../support/free-port.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { serversMissing } from '../support/processes.ts'
 import { dropDatabase, runAsAdmin, urlOf } from '../support/setup-served.ts'
@@ -69,7 +69,7 @@ describe.skipIf(missing !== null)(
       await mkdir(programs, { recursive: true })
       await writeFile(join(programs, 'mason'), `#!/usr/bin/env bash\nexec ${mason()} "$@"\n`, { mode: 0o755 })
       const deployed = await execute('docs/deploy.md', { cwd, env })
-      expect(deployed[0]).toMatch(/applied 0001[\s\S]*all is well/)
+      expect(deployed[0]).toMatch(/applied \w+\.sql[\s\S]*all is well/)
       expect(JSON.parse(deployed[2] ?? '')).toMatchObject({
         status: 'completed',
         answer: expect.stringContaining('60'),

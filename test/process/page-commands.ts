@@ -1,14 +1,10 @@
 import { spawn } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { readPage } from '../support/pages.ts'
 import { commandLine } from '../support/script-flags.ts'
-
-/** Executes the blocks marked `sh run` of the guides as they are on the page. Opens a folder for the test file. */
-let folder: string
-let count = 0
 
 /** The command line of this repository, quoted for a shell. */
 export const mason = (): string => [process.execPath, ...commandLine()].map((word) => `'${word}'`).join(' ')
@@ -18,22 +14,19 @@ if [ "$1" = mason ]; then shift; exec ${mason()} "$@"; fi
 PATH=\${PATH#*:} exec npx "$@"
 `
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mason-pages-'))
-  await mkdir(join(folder, 'bin'))
-  await writeFile(join(folder, 'bin', 'npx'), npx())
-  await chmod(join(folder, 'bin', 'npx'), 0o755)
-})
-afterAll(() => rm(folder, { recursive: true, force: true }))
-
-/** A folder of its own for a page. */
+/** An empty folder for a page, until the test is over. Beside it is `bin`, with the `npx` that its commands find first. */
 export const makeFolder = async (): Promise<string> => {
-  const cwd = join(folder, String(++count))
-  await mkdir(cwd)
-  return cwd
+  const folder = await mkdtemp(join(tmpdir(), 'mason-pages-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  for (const name of ['bin', 'page']) await mkdir(join(folder, name))
+  await writeFile(join(folder, 'bin', 'npx'), npx(), { mode: 0o755 })
+  return join(folder, 'page')
 }
 
-/** Creates the page's files (`ts` blocks that begin with `// <path>`), then gives what its commands print, block by block. */
+/**
+ * Creates the page's files (`ts` blocks that begin with `// <path>`) and runs its blocks marked `sh run`, as they are there, in a
+ * folder of `makeFolder`; gives what they print, block by block.
+ */
 export const execute = async (
   path: string,
   {
@@ -60,7 +53,7 @@ export const execute = async (
   const { PATH = '', HOME = '' } = process.env
   const child = spawn('bash', ['-c', script], {
     cwd,
-    env: { PATH: `${join(folder, 'bin')}:${PATH}`, HOME, CI: 'true', LOG_LEVEL: 'warn', ...env },
+    env: { PATH: `${join(dirname(cwd), 'bin')}:${PATH}`, HOME, CI: 'true', LOG_LEVEL: 'warn', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const written = { stdout: '', stderr: '' }

@@ -5,6 +5,10 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openServers } from '../../chaos/failures/servers.ts'
+import { orderPayment, type PaymentRequest } from '../../src/features/payments/ledger/orders.ts'
+import { queryOne } from '../../src/infra/database/database.ts'
+import { loginRoles } from '../../src/infra/database/login-roles.ts'
+import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { unique } from '../support/backend.ts'
 import { cardSecrets, startCardProvider } from '../support/card-provider.ts'
@@ -13,13 +17,13 @@ import { newCart, trustParty } from '../support/consents.ts'
 import { startFakeModel } from '../support/fake-model/fake-model.ts'
 import { type Call, callUrl, type TestServer } from '../support/http.ts'
 import { adminToken } from '../support/integration-test.ts'
-import { parties } from '../support/mandate-parties.ts'
+import { createParty, parties } from '../support/mandate-parties.ts'
 import { asProxy, enrol, newEnrolment, readPage, site } from '../support/passkeys.ts'
 import { offerAction, offerText } from '../support/payment-runs.ts'
 import { serversMissing } from '../support/processes.ts'
 import { until } from '../support/runs.ts'
 import { calling, say } from '../support/script.ts'
-import { databaseSettings, paymentUrlOf } from '../support/served-logins.ts'
+import { databaseSettings, loginsOf, paymentUrlOf } from '../support/served-logins.ts'
 import { onServers } from './servers.ts'
 
 /** A tool of a product: what a merchant answers. */
@@ -32,7 +36,9 @@ const offerTool = `
   }`
 
 test.skipIf(serversMissing !== null)(
-  onServers('runs that wait for consent and for a token survive a restart of everything, and each pays once'),
+  onServers(
+    'runs that wait for consent and for a token survive a restart of everything, and each pays once; a forged cart pays never',
+  ),
   async () => {
     const servers = await openServers()
     onTestFinished(() => servers[Symbol.asyncDispose]())
@@ -103,7 +109,8 @@ test.skipIf(serversMissing !== null)(
 
     let server = await startAll()
     const row = { name: 'cards', base_url: provider.url, allow_private: true, test: true, ...cardSecrets }
-    expect((await asProxy(server, 'POST', '/admin/v1/providers', row)).status).toBe(201)
+    const { status, body: added } = await asProxy(server, 'POST', '/admin/v1/providers', row)
+    expect(status).toBe(201)
     await trustParty(server, parties.merchant, 'merchant')
     for (const jwk of (await server.call('GET', '/.well-known/ap2-jwks.json')).body.keys)
       await trustParty(server, { jwk }, 'trusted-surface', site.origin)
@@ -135,6 +142,39 @@ test.skipIf(serversMissing !== null)(
       expect(await untilRun(server, id, 'ended_at')).toMatchObject({ status: 'completed', answer: 'Done.' })
     }
 
+    /** By the login of a worker: orders of what the user approved with carts that no trusted merchant signed. */
+    const forge = async ({ id: run_id, consent_request }: Bought) => {
+      const url = loginsOf(postgres.url).workerUrl
+      const worker = openPostgresDatabase({ url, max: 1, roles: loginRoles.worker })
+      onTestFinished(() => worker.close())
+      const found = await worker.asBusiness('default', (sql) =>
+        queryOne<{ issued: Extract<PaymentRequest, { cart: string }> }>(
+          sql,
+          'SELECT issued FROM consents WHERE payment_id = $1',
+          [consent_request.payment_id],
+        ),
+      )
+      const { issued } = found ?? expect.fail('no mandate was issued')
+      const theirs = await newCart('Demo Merchant', { signing: createParty('merchant-1').signing })
+      const carts = [
+        issued.cart.replaceAll('199', '99'),
+        issued.cart.replace(/"merchant_authorization":"[^"]*"/, '"merchant_authorization":"a.b.c"'),
+        'cart' in theirs ? theirs.cart : '',
+      ]
+      for (const [index, cart] of carts.entries()) {
+        expect(cart).not.toBe(issued.cart)
+        const request = { ...issued, cart, provider_id: added.id }
+        const paymentId = await worker.asBusiness('default', (sql) =>
+          orderPayment(sql, { tenant: 'default', run_id }, { plan_seq: 99, index }, request),
+        )
+        const outcome = await until('the executor refused it', async () => {
+          const { body } = await asProxy(server, 'GET', `/v1/payments/${paymentId}`)
+          return body.payment.outcome
+        })
+        expect(outcome).toMatchObject({ status: 'declined', code: 'invalid_credential' })
+      }
+    }
+
     const approved = await buy()
     const question = await approve(approved)
     const asking = await buy()
@@ -142,7 +182,9 @@ test.skipIf(serversMissing !== null)(
     server = await restartAll()
     expect((await untilRun(server, id, 'consent_request')).consent_request).toEqual(consent_request)
     await answer(approved, question)
-    await answer(asking, await approve(asking))
+    const last = await approve(asking)
+    await forge(asking)
+    await answer(asking, last)
     expect(await provider.listPayments()).toHaveLength(2)
     const trail = await asProxy(server, 'GET', `/v1/payments/${consent_request.payment_id}`)
     expect(trail.body.payment).toMatchObject({

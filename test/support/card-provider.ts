@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Payment } from '../../examples/card-provider/books.ts'
+import { freePort } from '../../examples/free-port.ts'
 import type { ProviderSecrets, ProviderSettings } from '../../src/features/payments/providers/provider.ts'
-import { freePort } from './free-port.ts'
 import { scriptFlags } from './script-flags.ts'
 
 const script = join(import.meta.dirname, '..', '..', 'examples', 'card-provider', 'server.ts')

@@ -71,9 +71,8 @@ export const openExchangeControl = ({ clock, clocks, endsAtMs, over }: Options, 
     error: () => firstError,
     /** Whether it ended because its answer is over, while the server went on. */
     wasCut: () => cut,
-    /** Reports received bytes. The first ones restart the timeout; what keeps a connection alive does not. */
+    /** Reports received bytes. They restart no timeout: they may only keep the connection alive. */
     bytesReceived: (): void => {
-      if (!hasBytes) dueAtMs = Math.max(dueAtMs, clock.monotonicMs() + clocks.idleMs)
       hasBytes = true
     },
     /** Reports bytes of the answer's content, which restart the idle timeout unless they come too slowly. */

@@ -71,7 +71,7 @@ const maxErrorMs = 2000
 
 /** Reads an error body for a limited time: a 401 with a stalled body is still a 401. */
 const readError = async (body: EgressBody, { exchange, clock, endpoint }: OpenExchange): Promise<string> => {
-  exchange.bytesReceived() // otherwise a late answer with a stalled body would count as no answer
+  exchange.contentReceived(0) // otherwise a late answer with a stalled body would count as no answer
   const decoder = new TextDecoder()
   let text = ''
   const read = async (): Promise<void> => {

@@ -2,13 +2,13 @@
 // asserts: invariants
 
 import { describe, expect } from 'vitest'
+import { freePort } from '../../../examples/free-port.ts'
 import { claimNextRun } from '../../../src/engine/runs/claim.ts'
 import type { Database } from '../../../src/infra/database/database.ts'
 import type { OutageRecord } from '../../../src/state/outage.ts'
 import type { RunView } from '../../../src/state/run-view.ts'
 import { openBackend } from '../../support/backend.ts'
 import { type FakeReply, startFakeModel } from '../../support/fake-model/fake-model.ts'
-import { freePort } from '../../support/free-port.ts'
 import { adminToken, runtimeTest as test } from '../../support/integration-test.ts'
 import { readMetric } from '../../support/metrics.ts'
 import { count, endLease, openWithDatabase, rowOf, until } from '../../support/runs.ts'

@@ -16,3 +16,10 @@ test('a shorter return period of one line is a change, though another line had n
   expect(findOfferChange(offer, { ...offer, lines })).toBe('takes it back for 0 days in place of 30')
   expect(findOfferChange(offer, offer)).toBeNull()
 })
+
+test('another total is a change, unless the lines that were added account for it', () => {
+  const total = { ...price, minor: 60_000, text: '$600.00' }
+  const tax = { label: 'Tax', price: { ...price, minor: 1, text: '$0.01' }, refund_days: 30 }
+  expect(findOfferChange(offer, { ...offer, total })).toBe('asks $600.00, where the offer was $599.99')
+  expect(findOfferChange(offer, { ...offer, total, lines: [...offer.lines, tax] })).toBeNull()
+})

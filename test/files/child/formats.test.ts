@@ -468,6 +468,13 @@ describe('statements', () => {
       'SELECT max(size) FROM t',
       'SELECT min(t."size") FROM t',
       'SELECT item FROM t ORDER BY item, size DESC LIMIT 1',
+      'SELECT item, size FROM t ORDER BY 2 DESC',
+      'SELECT replace(item, 1, (2)), t."size" AS s FROM t ORDER BY 1 DESC NULLS LAST, 2',
+      'SELECT DISTINCT size FROM t ORDER BY 1',
+      'SELECT t.size AS s FROM t ORDER BY s',
+      'SELECT s FROM (SELECT size s FROM t) ORDER BY 1',
+      'WITH k AS (SELECT item, size AS s FROM t) SELECT item FROM k ORDER BY k.s',
+      'SELECT * FROM t ORDER BY 2',
       "SELECT item FROM t WHERE size > '1000'",
       "SELECT item FROM t WHERE sold >= '2024-02-01'",
       "SELECT item FROM t WHERE sold = '2024-02-01'",
@@ -484,7 +491,14 @@ describe('statements', () => {
     ).toEqual([])
     const given = ["replace(size, 'K', '') + 0 size", 'zip size', 'CASE item WHEN 1 THEN 1 ELSE 2 END size']
     for (const one of given) expect(await query(`SELECT ${one} FROM t ORDER BY size`)).toHaveLength(3)
-    expect(await query('SELECT item, substr(sold, 8) FROM t ORDER BY 2, 1')).toHaveLength(3)
+    for (const one of [
+      'item, substr(sold, 8) FROM t ORDER BY 2, 1',
+      'size, zip AS z FROM t ORDER BY 2',
+      "item s, replace(size, 'K', '') + 0 AS s FROM t ORDER BY s",
+      "size AS s, s FROM (SELECT replace(size, 'K', '') + 0 AS size, 1 AS s FROM t) ORDER BY 1",
+      '* FROM (SELECT item, length(size) FROM t) ORDER BY 2',
+    ])
+      expect(await query(`SELECT ${one}`), one).toHaveLength(3)
     const right = "max(zip), min(item), max(month), max(size || '')"
     const last = "WHERE month >= '2024-02' AND size <> '950' ORDER BY zip, month, item"
     expect(await query(`SELECT ${right} FROM t ${last}`)).toEqual([['94107', 'C', '2024-03', '3.4M']])

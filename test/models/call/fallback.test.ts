@@ -768,20 +768,23 @@ test('a call asks each candidate twice and eight in all', async () => {
   expect(asked).toEqual(['m1', 'm2', 'm1', 'm2', 'm1', 'm2', 'm1', 'm2'])
 })
 
-test('a silent model leaves time for the rest of the route', async () => {
-  const { models, keys } = twoModels(server.baseUrl, 'shared')
-  const timeouts = { firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 }
-  const route = openRoute({
-    models: models.map((one) => ({ ...one, endpoint: { ...one.endpoint, timeouts } })),
-    keys,
-  })
-  server.script(({ body }) => {
-    if (body.model !== 'm1') return { text: 'fine' }
-    setTimeout(() => route.clock.jump(31_000), 20)
-    return { failure: 'stall_headers' }
-  })
-  expect((await callWith(route, { role: 'planner' })).model).toBe('m2')
-})
+test.each(['stall_headers', 'drip'] as const)(
+  'a silent model leaves time for the rest of the route: %s',
+  async (failure) => {
+    const { models, keys } = twoModels(server.baseUrl, 'shared')
+    const timeouts = { firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 }
+    const route = openRoute({
+      models: models.map((one) => ({ ...one, endpoint: { ...one.endpoint, timeouts } })),
+      keys,
+    })
+    server.script(({ body }) => {
+      if (body.model !== 'm1') return { text: 'fine' }
+      setTimeout(() => route.clock.jump(31_000), 20)
+      return { failure }
+    })
+    expect((await callWith(route, { role: 'planner' })).model).toBe('m2')
+  },
+)
 
 test('the only model of a route cools for 5 s at most, one of two for longer', async () => {
   server.script(({ body }) => (body.model === 'm1' ? { failure: { status: 500 } } : { text: 'fine' }))

@@ -34,6 +34,7 @@ const createSetClock = (): Clock & { advance(ms: number): Promise<void> } => {
 const event = (choice: object) => `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`
 const token = (content: string) => event({ delta: { content } })
 const begin = event({ delta: { role: 'assistant', content: '' } })
+const sentence = token('A sentence of a model that thinks. '.repeat(8))
 const finish = `${event({ delta: {}, finish_reason: 'stop' })}data: [DONE]\n\n`
 const bytesOf = (text: string) => text.split('')
 const many = (count: number, part: string) => Array.from({ length: count }, () => part)
@@ -80,10 +81,10 @@ const whole = JSON.stringify({
 })
 
 test.each<[title: string, parts: string[], everyMs: number, says: RegExp, seconds: number]>([
-  ['a byte each half second', bytesOf(begin + token('slow').repeat(99)), 500, /no content/, 60.5],
-  ['a byte each half second of a whole body', bytesOf(whole), 500, /no content/, 60.5],
-  ['comments before the first content', many(999, ': processing\n\n'), 5000, /no content/, 65],
-  ['white space before a whole body', many(999, '\n'), 5000, /no content/, 65],
+  ['a byte each half second', bytesOf(begin + token('slow').repeat(99)), 500, /no content/, 60],
+  ['a byte each half second of a whole body', bytesOf(whole), 500, /no content/, 60],
+  ['comments before the first content', many(999, ': processing\n\n'), 5000, /no content/, 60],
+  ['white space before a whole body', many(999, '\n'), 5000, /no content/, 60],
   [
     'a byte each half second after a first token',
     [token('a'), ...bytesOf(token('b').repeat(99))],
@@ -122,7 +123,7 @@ test.each<[title: string, parts: string[], everyMs: number, answer: string]>([
   ['a token each two seconds', [begin, ...many(300, token('a')), finish], 2000, 'a'.repeat(300)],
   [
     'a sentence each 50 seconds',
-    [begin, ...many(9, token('A sentence of a model that thinks. '.repeat(8))), finish],
+    [begin + sentence, ...many(8, sentence), finish],
     50_000,
     'A sentence of a model that thinks. '.repeat(72),
   ],

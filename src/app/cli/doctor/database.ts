@@ -191,8 +191,10 @@ const toRemovedFinding = (id: string): DoctorFinding =>
 export const withUnmigratedDatabase = async <Result>(
   config: Config,
   read: (database: Database) => Promise<Result>,
+  migrations?: LoadedFeatures['migrations'],
 ): Promise<Result | null> => {
-  const database = await openDatabase(config, silentLog, { schema: 'unchecked' }).catch((error: unknown) => {
+  const opened = openDatabase(config, silentLog, { schema: 'unchecked', migrations })
+  const database = await opened.catch((error: unknown) => {
     if (isMasonError(error, 'data_dir_locked')) return null
     throw error
   })

@@ -62,7 +62,11 @@ const checkFeatures = async (config: Config): Promise<LoadedFeatures & { finding
       ...own.map(({ definition: { id } }) => pass(`${id} of mason.config loads`)),
       ...unknown.map((name) => pass(`nothing reads the setting ${name}`, 'correct its name, or remove it')),
     ]
-    return { sources, migrations: await readFeatureMigrations(sources), findings }
+    const migrations = await readFeatureMigrations(sources)
+    // a server may have what an embedded database has not
+    if (config.database.kind !== 'postgres' && migrations.some((one) => one.own))
+      await withUnmigratedDatabase({ ...config, database: { kind: 'memory' } }, async () => {}, migrations)
+    return { sources, migrations, findings }
   } catch (error) {
     const remedy = (isMasonError(error) && error.remedy) || 'correct the file'
     return { sources: featureSources, findings: [fail(toErrorMessage(error), remedy)] }
@@ -143,11 +147,8 @@ export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promis
   for (const { name, findings } of all)
     for (const finding of findings) terminal.out.write(formatFinding(name, finding, terminal))
   const problemCount = all.flatMap(({ findings }) => findings).filter(({ ok }) => !ok).length
-  terminal.out.write(
-    problemCount === 0
-      ? '\nall is well\n'
-      : `\n${problemCount === 1 ? '1 problem' : `${problemCount} problems`}\n`,
-  )
+  const problems = problemCount === 1 ? '1 problem' : `${problemCount} problems`
+  terminal.out.write(`\n${problemCount === 0 ? 'all is well' : problems}\n`)
   return problemCount === 0 ? exitCodes.done : exitCodes.failed
 }
 

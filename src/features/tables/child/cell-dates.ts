@@ -51,10 +51,7 @@ const toIso = (
   const days = Number(month) === 2 && !isLeapYear(Number(year)) ? 28 : (monthDays[Number(month) - 1] ?? 0)
   if (Number(year) === 0 || Number(day) < 1 || Number(day) > days) return undefined
   const date = `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`
-  if (time === undefined || time === '') {
-    if (order === 'utc') return undefined
-    return date
-  }
+  if (time === undefined || time === '') return order === 'utc' ? undefined : date
   const [whole, hours = '', minutes = '', seconds, fraction, half, zone = ''] = clock.exec(time) ?? []
   const hour = whole === undefined ? undefined : toHour(hours, half)
   if (hour === undefined || Number(minutes) > 59 || Number(seconds ?? 0) > 60) return undefined
@@ -82,8 +79,7 @@ const toHour = (hours: string, half: string | undefined): string | undefined => 
 }
 
 const toOffset = (zone: string): string => {
-  if (zone === '') return ''
-  if (!/^[-+]/.test(zone)) return 'Z'
+  if (!/^[-+]/.test(zone)) return zone && 'Z'
   return zone.length === 3 ? `${zone}:00` : zone.length === 5 ? `${zone.slice(0, 3)}:${zone.slice(3)}` : zone
 }
 

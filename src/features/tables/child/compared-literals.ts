@@ -3,7 +3,7 @@ import { quoteName } from '../../../state/files/table-names.ts'
 import { findFamily, findReading } from './cell-values.ts'
 import { unreadForm } from './column-decision.ts'
 import type { LoadedTable } from './query-job.ts'
-import { openAliases, type Token, tokenize } from './text-operands.ts'
+import { isWord, openNames, type Token, tokenize } from './text-operands.ts'
 
 /** SQLite compares a number with a text, and a date with one of another form, without an error: none is equal, or all are. */
 
@@ -24,8 +24,8 @@ const toCode = ({ text, name, literal }: Token, at: number, all: readonly Token[
 /** A column beside literals: = 'x', IS NOT 'x', CASE … WHEN 'x', IN ('x', 'y'), BETWEEN 'x' AND 'y'; or 'x' = and a column. */
 const comparison =
   /(?<![|*/%+-](?:c\.)?)c(?:(?:=+|in?|(?<=k(?:c\.)?c)w)l(?!\|)|n?i\([ld,+-]*\)|n?b[ld]a[ld])|l=+(?:c\.)?c(?![.(|*/%+-])/g
-/** The column of min or max, and the first ten of ORDER BY. */
-const sorted = /(?<=m\((?:c\.)?)c(?=\))|(?<=ob(?:(?:c\.)?cc?,){0,9}(?:c\.)?)c(?![.(|])/g
+/** The column of min or max, and the first ten of ORDER BY, which may be numbers. */
+const sorted = /(?<=m\((?:c\.)?)c(?=\))|(?<=ob(?:[^,()]{0,6},){0,9}(?:c\.)?)[cd](?![.(|])/g
 /** A function beside a number. */
 const functionComparison = /c\([^()]*(?:\([^()]*\)[^()]*)*\)=+d/g
 const textFunctions = new Set('strftime date time substr substring lower upper trim replace'.split(' '))
@@ -51,12 +51,12 @@ export const checkLiterals = (
 ): void => {
   const tokens = tokenize(sql)
   const codes = tokens.map(toCode).join('')
-  const isRenamed = openAliases(tokens)
-  const findColumn = (at: number) => {
-    const isNamed = ({ name }: { name: string }): boolean => name.toLowerCase() === tokens[at]?.name
+  const findNamed = openNames(tokens)
+  const findColumn = (at: number, listed = tokens[findNamed(at)]?.name) => {
+    const isNamed = ({ name }: { name: string }): boolean => name.toLowerCase() === listed?.toLowerCase()
     const [found, ...others] = tables.filter(({ columns }) => columns.some(isNamed))
     const column = found?.columns.find(isNamed)
-    if (!column || others.length > 0 || isRenamed(at)) return null
+    if (!column || others.length > 0) return null
     const name = quoteName(column.name)
     return { ...column, name, select: (what: string) => select(what, found?.table ?? '') }
   }
@@ -74,7 +74,18 @@ export const checkLiterals = (
         `${name} is text that sorts by its letters, as '${odd[0]}': convert it first, or write ${name} || ''`,
       )
   }
-  for (const { index } of codes.matchAll(sorted)) checkTexts(findColumn(index))
+  /** The column of a term of ORDER BY, which may be its number in the list of its select. */
+  const findSorted = (at: number) => {
+    const near = [...tokens.keys()].filter((nth) => nth < at && tokens[nth]?.depth === tokens[at]?.depth)
+    const [select = 0, ...others] = near.slice(near.findLastIndex((nth) => isWord(tokens[nth], 'select')))
+    const number = Number(tokens[at]?.text) - 1
+    const all = codes[select + 1] === '*' && tables.find(({ table }) => table === tokens[select + 3]?.name)
+    const start = [select, ...others.filter((nth) => tokens[nth]?.text === ',')][number]
+    if (all || start === undefined) return findColumn(at, all ? all.columns[number]?.name : undefined)
+    const item = /^d?(?:c\.)?c(?=a?c?[,f])/.exec(codes.slice(start + 1))
+    return item && findColumn(start + item[0].length)
+  }
+  for (const { index } of codes.matchAll(sorted)) checkTexts(findSorted(index))
   // LIKE beside a literal
   for (const { index, 0: match } of codes.matchAll(/cn?ll(?!\|)/g)) {
     const column = findColumn(index)

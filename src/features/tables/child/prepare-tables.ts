@@ -107,10 +107,6 @@ const describeSource = async (source: RowSource): Promise<TableContents> => {
   const withoutValues = { samples: [], distinct: null, min: null, max: null, mean: null }
   const isWide = columns.length > maxDescribedColumns
   const described = columns.map((column) => (isWide ? { ...column, ...withoutValues } : column))
-  return {
-    part: source.part,
-    rows,
-    columns: described,
-    notes: [...notes, ...decisions, ...describeLines(footnotes, 'below the rows'), ...source.notes()],
-  }
+  const more = [...decisions, ...describeLines(footnotes, 'below the rows'), ...source.notes()]
+  return { part: source.part, rows, columns: described, notes: [...notes, ...more] }
 }

@@ -254,7 +254,6 @@ export const openRowSource = async (
 export const describeLines = (rows: readonly Cell[][], where: string): string[] => {
   const texts = rows.map((row) => row.filter(isFilledCell).join(' ').replace(/\s+/g, ' ').trim())
   const quoted = JSON.stringify(cutText(texts.join(' / ').toWellFormed(), 200))
-  return rows.length === 0
-    ? []
-    : [`${rows.length} ${rows.length === 1 ? 'line' : 'lines'} ${where}: ${quoted}`]
+  if (rows.length === 0) return []
+  return [`${rows.length} ${rows.length === 1 ? 'line' : 'lines'} ${where}: ${quoted}`]
 }

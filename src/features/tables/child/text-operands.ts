@@ -4,8 +4,8 @@ import type { LoadedTable } from './query-job.ts'
 
 /** SQLite counts with the digits that a text begins with: twice "12 kg" is 24, and the days between two dates are 0. */
 
-/** `literal`: what is quoted as a text, and then `text` is empty; `level`: in how many selects of others it stands. */
-export type Token = { text: string; name: string | null; literal: string | null; level: number }
+/** `literal`: what is quoted as a text, and then `text` is empty; `level`: in how many selects of others it stands; `depth`: in how many parentheses. */
+export type Token = Record<'name' | 'literal', string | null> & { text: string; level: number; depth: number }
 
 const comment = /('(?:[^']|'')*'?)|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g
 const tokenPattern =
@@ -26,12 +26,13 @@ export const tokenize = (sql: string): Token[] => {
         name: isReserved ? null : name,
         literal: literal?.replaceAll("''", "'") ?? null,
         level: levels.at(-1) ?? 0,
+        depth: levels.length,
       }
     },
   )
 }
 
-const isWord = (token: Token | undefined, word: string): boolean => token?.text.toLowerCase() === word
+export const isWord = (token: Token | undefined, word: string): boolean => token?.text.toLowerCase() === word
 
 /** What makes a number of what comes before it, or after it: arithmetic, an order beside a number, functions. */
 const operandBefore = /^(?:[-+*/%](?: |$)|(?:(?:not )?between|[<>](?: =)?) (?:[-+] )?\d)/i
@@ -53,11 +54,11 @@ export const maySumTexts = (sql: string, tables: readonly LoadedTable[]): boolea
   const numbers = select(true)
   const textNames = select(false)
   const tokens = tokenize(sql)
-  const isRenamed = openAliases(tokens)
+  const findNamed = openNames(tokens)
   const texts = tokens.map(({ text }) => text)
   const isText = (at: number): boolean => {
     const { name = null } = tokens[at] ?? {}
-    return name !== null && textNames.has(name) && !numbers.has(name) && !isRenamed(at)
+    return name !== null && textNames.has(name) && !numbers.has(name) && findNamed(at) === at
   }
   for (const [at, { text }] of tokens.entries()) {
     const before = tokens[at - 1]?.text === '.' ? at - 3 : at - 1
@@ -83,34 +84,32 @@ export const maySumTexts = (sql: string, tables: readonly LoadedTable[]): boolea
   return false
 }
 
-/** Whether a statement gives the name at a position itself, before or within: what it names may be of another type. */
-export const openAliases = (tokens: readonly Token[]) => {
-  // of each name the first position and the innermost level
-  const aliases = new Map<string, { at: number; level: number }>()
+/** Where the column stands that the name at a position means: there, or where a select gives it this name; -1: the statement makes what it names. */
+export const openNames = (tokens: readonly Token[]) => {
+  const aliases: number[] = []
   let open = 0
-  const add = (from: number, to: number): void => {
-    for (let at = from; at < to; at++) {
-      const { name = null, level = 0 } = tokens[at] ?? {}
-      if (name === null) continue
-      const known = aliases.get(name)
-      aliases.set(name, { at: known?.at ?? at, level: Math.max(known?.level ?? 0, level) })
-    }
-  }
   for (const [at, { text, name, literal }] of tokens.entries()) {
     const next = at + 1
-    if (name !== null || literal !== null || /^(?:\)|as|end|\d.*)$/i.test(text)) add(next, next + 1)
+    if (name !== null || literal !== null || /^(?:\)|as|end|\d.*)$/i.test(text)) aliases.push(next)
     // WITH k (x, y) AS (…
-    if (
-      text === ')' &&
-      isWord(tokens[next], 'as') &&
-      /^(?:\(|not|materialized)$/i.test(tokens[at + 2]?.text ?? '')
-    )
-      add(open, at)
+    const near = tokens.slice(at, at + 3).map((one) => one.text)
+    if (/^\) as (?:\(|not|materialized)$/i.test(near.join(' ')))
+      for (let one = open; one < at; one++) aliases.push(one)
     if (text === '(' || text === ')') open = at
   }
-  return (at: number): boolean => {
-    const alias = aliases.get(tokens[at]?.name ?? '')
-    return alias !== undefined && (alias.at < at || alias.level > (tokens[at]?.level ?? 0))
+  const listAliases = (at: number): number[] => {
+    const { name, level = 0 } = tokens[at] ?? {}
+    const isBefore = (one: number): boolean => one < at || (tokens[one]?.level ?? 0) > level
+    return aliases.filter((one) => tokens[one]?.name === name && isBefore(one))
+  }
+  return (at: number): number => {
+    const [alias, ...others] = listAliases(at)
+    if (alias === undefined) return at
+    const column = alias - (isWord(tokens[alias - 1], 'as') ? 2 : 1)
+    const before = tokens[tokens[column - 1]?.text === '.' ? column - 3 : column - 1]?.text ?? ''
+    const isColumn =
+      /^(?:select|distinct|,)$/i.test(before) && /^(?:,|from)$/i.test(tokens[alias + 1]?.text ?? '')
+    return isColumn && others.length + listAliases(column).length === 0 ? column : -1
   }
 }
 
@@ -123,14 +122,10 @@ const findOnlyColumn = (tokens: readonly Token[], open: number): number => {
 
 /** The names between the parenthesis at a position and its end, without functions, tables and words of SQL. */
 const listNames = (tokens: readonly Token[], from: number): string[] => {
-  const names: string[] = []
-  let depth = 0
-  for (let at = from; at < tokens.length; at++) {
-    const { text = '', name = null } = tokens[at] ?? {}
-    depth += text === '(' ? 1 : text === ')' ? -1 : 0
-    if (depth === 0) break
-    if (name !== null && !words.has(name) && !['(', '.'].includes(tokens[at + 1]?.text ?? ''))
-      names.push(name)
-  }
-  return names
+  const end = tokens.findIndex((one, at) => at > from && one.depth < (tokens[from]?.depth ?? 0))
+  return tokens
+    .slice(from + 1, end === -1 ? undefined : end)
+    .flatMap(({ name }, nth, { [nth + 1]: next }) =>
+      name !== null && !words.has(name) && !['(', '.'].includes(next?.text ?? '') ? [name] : [],
+    )
 }

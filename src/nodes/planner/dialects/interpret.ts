@@ -128,7 +128,7 @@ export type Offer = {
 const maxPlanCalls = 20
 
 /** An invalid call, or null for what is wrong with the reply, and the message to the model about it. */
-export type CallError = { call: ToolCallRequest | null; error: string }
+export type CallError = { call: ToolCallRequest | null; error: string; listsTools?: true }
 
 /** What a reply of the planner means. */
 export type Interpretation = {
@@ -240,6 +240,12 @@ const readCall = (
   const refuse = (error: string): void => {
     found.errors.push({ call, error })
   }
+  /** The list of tools is said once in a reply. */
+  const refuseUnknownTool = (name: string, field = ''): void => {
+    const isListed = found.errors.some(({ listsTools }) => listsTools)
+    const list = isListed ? '' : `; the tools are: ${tools.map((one) => one.name).join(', ') || 'none'}`
+    found.errors.push({ call, error: `${field}there is no tool "${name}"${list}`, listsTools: true })
+  }
   /** The arguments by their schema; null once they were refused. */
   const parse = <Schema extends z.ZodType>(schema: Schema): z.infer<Schema> | null => {
     const parsed = schema.safeParse(args)
@@ -260,7 +266,7 @@ const readCall = (
       refuse(
         `update_todos was called more than ${maxPlanCalls} times in one reply; put all changes into one call`,
       )
-    else if (unknown !== undefined) refuse(`suggested_tools: ${describeUnknownTool(unknown, tools, found)}`)
+    else if (unknown !== undefined) refuseUnknownTool(unknown, 'suggested_tools: ')
     else if (wanted) {
       const proposal = readProposal(planned)
       if (!planned.todos && Object.keys(proposal).length === 0)
@@ -283,14 +289,7 @@ const readCall = (
       Object.assign(found.proposal, readProposal(wanted))
     }
   } else if (output) found.output = { tool: output.name, draft: findDraft(args) ?? text, todos: [], call }
-  else refuse(describeUnknownTool(call.name, tools, found))
-}
-
-/** The list of tools is said once in a reply. */
-const describeUnknownTool = (name: string, tools: readonly AnyTool[], { errors }: Interpretation) => {
-  const list = tools.map((tool) => tool.name).join(', ') || 'none'
-  const isListed = errors.some(({ error }) => error.includes('; the tools are: '))
-  return `there is no tool "${name}"${isListed ? '' : `; the tools are: ${list}`}`
+  else refuseUnknownTool(call.name)
 }
 
 /** The next index of the plan; a repeated id gets it as a suffix. */
