@@ -85,8 +85,8 @@ export const replyMutants: readonly Mutant[] = [
     file: 'src/models/transport/json-parser.ts',
     edits: [
       {
-        from: 'const quote = quoteLongNumbers',
-        to: 'const quote = (text: string): string => text',
+        from: 'return parseExactJson(line, size)',
+        to: 'return JSON.parse(line)',
       },
     ],
     why: 'an order is paid or deleted under the id of another',
@@ -97,7 +97,7 @@ export const replyMutants: readonly Mutant[] = [
   {
     name: 'digits of arguments beyond 2^53',
     file: 'src/state/text/json-size.ts',
-    edits: [{ from: 'return parseExactJson(text)', to: 'return JSON.parse(text)' }],
+    edits: [{ from: 'return parseExactJson(text, size)', to: 'return JSON.parse(text)' }],
     why: 'an order is paid or deleted under the id of another',
     caughtBy: replies('calls hold integers beyond 2^53 as text with their digits'),
   },

@@ -1,25 +1,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { createPermits } from '../../infra/lib/permits.ts'
-import { quoteLongNumbers } from '../../state/text/exact-json.ts'
-import { maxJsonDepth, measureJson } from '../../state/text/json-size.ts'
+import { measureJson, parseExactJson, quoteNumbers, scanJson } from '../../state/text/exact-json.ts'
+import { maxJsonDepth, maxJsonValues } from '../../state/text/json-size.ts'
 import { ProtocolError } from './provider-errors.ts'
 import { excerpt } from './upstream-error.ts'
 
 /** The longest text, in characters, that is parsed at once: a longer one would block all else that the process does. */
 export const maxBlockingLength = 1024 * 1024
-const maxBlockingValues = 50_000
 /** What a longer text may hold: copying its value back from the thread blocks too. */
 const limits = { values: 400_000, numbers: 4_000_000, depth: maxJsonDepth }
 /** Memory of a thread. */
 const maxThreadMb = 1024
-const maxThreads = 2
-
-/** By a name of this module: a thread gets the source of both. */
-const quote = quoteLongNumbers
-/** Raw line breaks in texts are allowed. */
-const parse = (text: string): unknown =>
-  JSON.parse(quote(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text))
 
 type Container = Record<string, unknown>
 
@@ -39,16 +31,15 @@ const replaceWithin = (root: Container, replace: (item: object) => object): void
 /** Runs in its own thread, and gets the text in parts, then null. Long lists of numbers come back as arrays whose memory is handed over, not copied. Its reply has `value`, or the `problem` of the text, which follows "the model server sent". */
 const threadScript = `
   const { parentPort, workerData: limits } = require('node:worker_threads')
-  const quote = ${quote}
-  const parse = ${parse}
-  const measure = ${measureJson}
+  const quoteNumbers = ${quoteNumbers}
+  const parse = ${parseExactJson}
+  const scan = ${scanJson}
   const read = (text) => {
-    const size = measure(text)
+    const size = scan(text).next().value
     const over = Object.keys(limits).find((name) => size[name] > limits[name])
-    if (over === 'depth') return { problem: 'an answer that is nested more than ' + limits.depth + ' deep' }
-    if (over !== undefined) return { problem: 'an answer of more than ' + limits[over] + ' ' + over }
+    if (over) return { problem: 'an answer of more than ' + limits[over] + ' ' + (over === 'depth' ? 'levels' : over) }
     try {
-      return { value: parse(text) }
+      return { value: parse(text, size) }
     } catch {
       return { problem: 'what is not JSON' }
     }
@@ -57,7 +48,7 @@ const threadScript = `
   const parts = []
   parentPort.on('message', (part) => {
     if (part !== null) return parts.push(part)
-    const reply = read(parts.join(''))
+    const reply = read(parts.join('').replace(/[\\r\\n]+/g, ' '))
     const buffers = []
     replaceWithin(reply, (item) => {
       if (!Array.isArray(item) || item.length < 32 || !item.every(Number.isFinite)) return item
@@ -106,16 +97,13 @@ const parseInThread = (text: string, signal: AbortSignal): Promise<ThreadReply> 
     })
   })
 
-const numbersPerTurn = 250_000
-
-/** Copies lists of numbers in steps, each in its own turn of the event loop. */
+/** Copies lists of numbers in steps of 250,000, each in its own turn of the event loop. */
 const copyNumbers = async (lists: readonly [from: Float64Array, to: number[]][]): Promise<void> => {
   let copied = 0
   for (const [from, to] of lists)
     for (const number of from) {
       to.push(number)
-      copied += 1
-      if (copied % numbersPerTurn === 0) await nextTurn()
+      if (++copied % 250_000 === 0) await nextTurn()
     }
 }
 
@@ -127,7 +115,7 @@ export type JsonParser = (text: string, signal: AbortSignal) => unknown
 
 /** At most two threads parse at a time; further texts wait. */
 export const createJsonParser = (): JsonParser => {
-  const threads = createPermits(maxThreads)
+  const threads = createPermits(2)
   const parseLong = async (text: string, signal: AbortSignal): Promise<unknown> => {
     await using _thread = await threads.take(signal)
     const reply = await parseInThread(text, signal)
@@ -144,10 +132,12 @@ export const createJsonParser = (): JsonParser => {
   }
   return (text, signal) => {
     if (text.length > maxBlockingLength) return parseLong(text, signal)
-    const { values, depth } = measureJson(text)
-    if (values > maxBlockingValues || depth > maxJsonDepth) return parseLong(text, signal)
+    // raw line breaks in texts are allowed
+    const line = text.replace(/[\r\n]+/g, ' ')
+    const size = measureJson(line)
+    if (size.values > maxJsonValues || size.depth > maxJsonDepth) return parseLong(text, signal)
     try {
-      return parse(text)
+      return parseExactJson(line, size)
     } catch {
       throw new ProtocolError(`what is not JSON: ${excerpt(text)}`)
     }

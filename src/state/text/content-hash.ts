@@ -4,17 +4,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 const sortKeys = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(sortKeys)
   if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-      .map(([key, item]) => [key, sortKeys(item)]),
-  )
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.map(([key, item]) => [key, sortKeys(item)]))
 }
 
-const toSortedJson = (value: unknown): string => JSON.stringify(sortKeys(value))
-
 /** The SHA-256 hash, in hexadecimal, of a JSON value; it does not depend on the order of its keys. */
-export const contentHash = (value: unknown): string => hash('sha256', toSortedJson(value))
+export const contentHash = (value: unknown): string => hash('sha256', JSON.stringify(sortKeys(value)))
 
 /** The SHA-256 hash, in hexadecimal; what is large is hashed in another thread, and encoded in a turn of its own. */
 export const hashLarge = async (data: string | Buffer<ArrayBuffer>): Promise<string> => {
@@ -25,4 +20,5 @@ export const hashLarge = async (data: string | Buffer<ArrayBuffer>): Promise<str
 }
 
 /** The `contentHash` of a value that may be large. */
-export const hashLargeContent = (value: unknown): Promise<string> => hashLarge(toSortedJson(value))
+export const hashLargeContent = (value: unknown): Promise<string> =>
+  hashLarge(JSON.stringify(sortKeys(value)))

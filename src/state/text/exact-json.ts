@@ -1,27 +1,86 @@
+/**
+ * What a JSON text holds: `numbers` are those in lists, `values` all else, `names` the different names of fields, `long` where
+ * numbers begin that `JSON.parse` may change. An estimate where the text is not JSON.
+ */
+export type JsonSize = { values: number; numbers: number; depth: number; names: number; long: number[] }
+
+/**
+ * Counts without parsing, until there is more than `max` of something; names only where `max` has them. It yields after each
+ * `stepLength` characters, and uses nothing outside itself, so that a thread can be given its source.
+ */
+export function* scanJson(text: string, max: Partial<JsonSize> = {}, stepLength = Infinity) {
+  const { values = Infinity, depth = Infinity, names = Infinity } = max
+  const size: JsonSize = { values: 1, numbers: 0, depth: 0, names: 0, long: [] }
+  const number = /\d[\d.eE+-]*/y
+  const longNumber = /[1-9]\d{15}|\d[\d.]*[eE]\+?\d{3}/y
+  const known = new Set<string>()
+  let open = 0
+  let begin = 0
+  let isText = false
+  for (let at = 0, stop = stepLength; at < text.length; at++) {
+    if (at >= stop) {
+      stop = at + stepLength
+      yield
+    }
+    const code = text.charCodeAt(at)
+    if (isText && code === 0x5c) at++
+    else if (isText) isText = code !== 0x22
+    else if (code === 0x22) {
+      begin = at
+      // to the end of the string: at once, where it has no escape
+      const end = text.indexOf('"', at + 1)
+      isText = text.charCodeAt(end - 1) === 0x5c
+      if (!isText) at = end === -1 ? text.length : end
+    } else if (code === 0x5b || code === 0x7b) {
+      size.values++
+      size.depth = Math.max(size.depth, ++open)
+    } else if (code === 0x5d || code === 0x7d) open--
+    else if (code === 0x2c) {
+      const next = text.charCodeAt(at + 1)
+      size[next <= 0x39 && next >= 0x2d ? 'numbers' : 'values']++
+    } else if (code === 0x3a && max.names !== undefined) {
+      // from 16,384 characters on, all names of one length have one hash, and are compared with each other
+      size.names = at - begin > 10_000 ? Infinity : known.add(text.slice(begin, at)).size
+      begin = at
+    } else if (code >= 0x30 && code <= 0x39) {
+      number.lastIndex = longNumber.lastIndex = at
+      // what has more numbers than values is no JSON
+      if (longNumber.test(text) && size.long.length < size.values + size.numbers)
+        size.long.push(text[at - 1] === '-' ? at - 1 : at)
+      number.test(text)
+      at = number.lastIndex - 1
+    } else continue
+    if (size.values + size.numbers > values || size.depth > depth || size.names > names) break
+  }
+  return size
+}
+
+/** The same in one go. */
+export const measureJson = (text: string, max = {}) => scanJson(text, max).next().value as JsonSize
+
+/** A JSON text with the numbers in quotes that `JSON.parse` would change, of those that begin at `places`. */
+export const quoteNumbers = (text: string, places: readonly number[]): string => {
+  let quoted = ''
+  let from = 0
+  for (const at of places) {
+    const [token = ''] = /^-?\d[\d.eE+-]*/.exec(text.slice(at)) ?? []
+    const isExact = /[.eE]/.test(token) ? Number.isFinite : Number.isSafeInteger
+    quoted += text.slice(from, at) + (isExact(Number(token)) ? token : `"${token}"`)
+    from = at + token.length
+  }
+  return quoted + text.slice(from)
+}
+
 /** Whether a JSON text may have a number that `parseExactJson` reads in another way than `JSON.parse`. */
 export const hasLongNumbers = (text: string): boolean =>
   /(?:^|[:,[\s])-?(?:[1-9]\d{15}|\d[\d.]*[eE]\+?\d{3})/.test(text)
 
 /**
- * A JSON text with the numbers in quotes that `JSON.parse` would change. It uses nothing outside itself, so that a thread can be
- * given its source. A string that does not end is one token, or each quote in it would be tried anew.
+ * The value of a JSON text, which may have been measured, its digits exact: an integer written with digits alone, from 2^53 on, and
+ * what is too large for any number (1e400) are the text as it is written; 1e21 stays a number. Throws a SyntaxError.
  */
-export const quoteLongNumbers = (text: string): string => {
-  // that of hasLongNumbers
-  if (!/(?:^|[:,[\s])-?(?:[1-9]\d{15}|\d[\d.]*[eE]\+?\d{3})/.test(text)) return text
-  return text.replace(/"[^"\\]*(?:\\[\s\S]?[^"\\]*)*(?:"|$)|-?\d[\d.eE+-]*/g, (token, at: number) => {
-    const number = Number(token)
-    const isLong = token.length > 15 && /^-?[1-9]\d{15,}$/.test(token) && !Number.isSafeInteger(number)
-    const isBeyond = Math.abs(number) === Infinity && /^-?(0|[1-9]\d*)(\.\d+)?([eE]\+?\d+)?$/.test(token)
-    if (!isLong && !isBeyond) return token
-    // a name that is no string is no JSON
-    const isName = /^\s*:/.test(text.slice(at + token.length, at + token.length + 100))
-    return isName ? token : `"${token}"`
-  })
+export const parseExactJson = (text: string, size = hasLongNumbers(text) && measureJson(text)): unknown => {
+  // what is no JSON might be some with quotes
+  const value = JSON.parse(text)
+  return size && size.long.length > 0 ? JSON.parse(quoteNumbers(text, size.long)) : value
 }
-
-/**
- * The value of a JSON text, its digits exact: an integer written with digits alone, from 2^53 on, and what is too large for any
- * number (1e400) are the text as it is written; 1e21 stays a number. Throws a SyntaxError.
- */
-export const parseExactJson = (text: string): unknown => JSON.parse(quoteLongNumbers(text))

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { Role, TaskState } from '@a2a-js/sdk'
 import { expect, test } from 'vitest'
 import { reportError, toA2AError } from '../../../src/features/a2a/server/errors.ts'
@@ -12,10 +13,10 @@ const day = 24 * 3600 * 1000
 type Content = { text: string } | { data: Json }
 
 /** The handler of a business whose run of each message ended a day after the one before; it counts the blobs it opens. */
-const openHandler = (messages: Content[][]) => {
+const openHandler = async (messages: Content[][]) => {
   const blobs = new Map<string, Buffer>()
   const opened: string[] = []
-  const runs = messages.map((contents, at) => {
+  const made = messages.map(async (contents, at) => {
     const parts = contents.map((content) => ({
       content:
         'text' in content
@@ -32,13 +33,14 @@ const openHandler = (messages: Content[][]) => {
       ...{ messageId: `m-${at}`, contextId: 'c', taskId: '', role: Role.ROLE_USER, parts },
       ...{ metadata: undefined, extensions: [], referenceTaskIds: [] },
     }
-    const request = toRunRequest(message, { caller: 'ann', key: `k-${at}`, extensions: [] })
+    const request = await toRunRequest(message, { caller: 'ann', key: `k-${at}`, extensions: [] })
     return {
       ...{ id: `run-${at}`, status: 'completed', answer: 'Done.', output_structure: [] },
       ...{ prompt: request.prompt, metadata: request.metadata, session_id: request.session_id },
       ended_at: new Date(at * day).toISOString(),
     }
   })
+  const runs = await Promise.all(made)
   const business = {
     runs: async ({ status_from = 0 }) => ({
       data: runs.filter(({ ended_at }) => Date.parse(ended_at) >= status_from),
@@ -91,7 +93,7 @@ const dataOf = (bytes: number, letter: string): Json => ({ x: letter.repeat(byte
 test('a task has 256 KB of data in a response; what is beyond them is said and not opened', async () => {
   const [half, rest, more] = [dataOf(128 * 1024, 'a'), dataOf(128 * 1024, 'b'), dataOf(20, 'c')]
   const large = dataOf(256 * 1024 + 1, 'd')
-  const { get, opened } = openHandler([
+  const { get, opened } = await openHandler([
     [{ data: half }, { text: 'Hello' }, { data: rest }, { data: more }],
     [{ data: large }, { data: more }],
   ])
@@ -103,23 +105,23 @@ test('a task has 256 KB of data in a response; what is beyond them is said and n
 
 test('a list of tasks has 1 MB of data', async () => {
   const data = dataOf(200 * 1024, 'a')
-  const { list, opened } = openHandler(Array.from({ length: 8 }, () => [{ data }]))
+  const { list, opened } = await openHandler(Array.from({ length: 8 }, () => [{ data }]))
   expect(await list()).toEqual([...Array(5).fill([data]), ...Array(3).fill([leftOut])])
   expect(opened).toHaveLength(6)
 })
 
 test('a list opens no data of tasks that its time leaves out', async () => {
   const messages = Array.from({ length: 5 }, (_, at) => [{ data: { at } }])
-  const { list, opened } = openHandler(messages)
+  const { list, opened } = await openHandler(messages)
   expect(await list(new Date(3 * day).toISOString())).toEqual([[{ at: 3 }], [{ at: 4 }]])
   expect(opened).toHaveLength(2)
 })
 
 test('equal data are in the history as often as they were sent; where they are gone it has the prompt', async () => {
   const data = { risk_data: 'x' }
-  const { get, blobs } = openHandler([[{ data }, { text: 'one' }, { text: 'two' }, { data }]])
+  const { get, blobs } = await openHandler([[{ data }, { text: 'one' }, { text: 'two' }, { data }]])
   expect(await get('run-0')).toEqual([data, 'one\n\ntwo', data])
-  const bare = openHandler([[{ data }]])
+  const bare = await openHandler([[{ data }]])
   bare.blobs.clear()
   blobs.clear()
   expect(await get('run-0')).toEqual(['one\n\ntwo'])
@@ -127,7 +129,7 @@ test('equal data are in the history as often as they were sent; where they are g
 })
 
 test('a stream or a list whose historyLength is no whole number is refused', async () => {
-  const { handler } = openHandler([])
+  const { handler } = await openHandler([])
   const listed = handler.listTasks({ historyLength: -1 } as never, {} as never)
   await expect(listed).rejects.toThrow('historyLength must be a whole number')
   for (const historyLength of [-1, 1.5, Number.NaN]) {
@@ -149,7 +151,7 @@ test('an error of a page or a push names the field of the protocol, and what to 
 })
 
 test('what the SDK fails at is the request before the handler has answered, and our response after it', async () => {
-  const { get, call } = openHandler([[{ text: 'Hello' }]])
+  const { get, call } = await openHandler([[{ text: 'Hello' }]])
   const errors: string[] = []
   const report = (name: string) => (error: unknown) => errors.push(`${name}: ${(error as Error).message}`)
   Object.assign(call, { onMistyped: report('request'), onError: report('response') })
@@ -157,4 +159,17 @@ test('what the SDK fails at is the request before the handler has answered, and 
   await get('run-0')
   reportError(call, new TypeError('two'))
   expect(errors).toEqual(['request: one', 'response: two'])
+})
+
+test('each data part of a message is read in a turn of the event loop of its own', async () => {
+  let turns = 0
+  let isOver = false
+  const count = async (): Promise<void> => {
+    for (; !isOver; turns++) await setImmediate()
+  }
+  const counted = count()
+  await openHandler([Array.from({ length: 20 }, (_, at) => ({ data: { at } }))])
+  isOver = true
+  await counted
+  expect(turns).toBeGreaterThan(20)
 })

@@ -20,13 +20,9 @@ export const createLargeBodies = () => {
   let turns = 0
   let isBusy = false
 
-  const findNext = () =>
-    [...queue.waiting].reduce<{ who: string; serve(): void } | undefined>(
-      (best, one) => (best && (lastTurns.get(best.who) ?? 0) <= (lastTurns.get(one.who) ?? 0) ? best : one),
-      undefined,
-    )
   const release = (): void => {
-    const next = findNext()
+    const toTurn = ({ who }: { who: string }): number => lastTurns.get(who) ?? 0
+    const [next] = [...queue.waiting].sort((a, b) => toTurn(a) - toTurn(b))
     if (next) next.serve()
     else {
       isBusy = false

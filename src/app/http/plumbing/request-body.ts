@@ -7,9 +7,9 @@ import type { App, RouteDoc } from '../../../routes/route.ts'
 import { MasonError } from '../../../state/errors.ts'
 import { createFieldsError, type FieldError, toPointer } from '../../../state/resource-schema.ts'
 import { maxRequestBytes } from '../../../state/run-request.ts'
-import { quoteLongNumbers } from '../../../state/text/exact-json.ts'
-import { maxJsonValues, measureJson } from '../../../state/text/json-size.ts'
-import { type BodyMemory, type BodyReservation, createBodyBudget } from './body-budget.ts'
+import { type JsonSize, quoteNumbers, scanJson } from '../../../state/text/exact-json.ts'
+import { maxJsonValues } from '../../../state/text/json-size.ts'
+import { type BodyMemory, createBodyBudget } from './body-budget.ts'
 import type { Step } from './large-bodies.ts'
 
 /** How much of a body that is too large is still read, so that its sender receives the response. */
@@ -44,11 +44,11 @@ export const limitBodies = (app: App, memory: BodyMemory, times: BodyTimes): voi
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', async (request: FastifyRequest, payload: HeldRequest) => {
-    const { routeOptions, headers, bodyMemory } = request
-    const { doc } = routeOptions.config
-    if (doc?.streamed) return streamBody(payload, bodyMemory, times)
-    const max = doc?.role === null ? maxOpenBytes : maxRequestBytes
-    return readBody(payload, Number(headers['content-length']), max, bodyMemory, times)
+    const { doc } = request.routeOptions.config
+    if (!doc?.streamed)
+      return readBody(payload, request, doc?.role === null ? maxOpenBytes : maxRequestBytes, times)
+    request.bodyMemory.raiseTo(streamedBytes)
+    return readChunks(payload, times.idleMs, Number.POSITIVE_INFINITY)
   })
 }
 
@@ -60,16 +60,11 @@ export const nameCaller = ({ principal, headers }: FastifyRequest): string =>
  * Reads a whole body. One over the limit is read on without being stored, unless it was not asked for: a reset would hide the 413
  * from its sender. Throws 408 for one that comes too slowly, 413, and what the budget throws.
  */
-const readBody = async (
-  stream: HeldRequest,
-  length: number,
-  max: number,
-  budget: BodyReservation,
-  times: BodyTimes,
-): Promise<Buffer> => {
+const readBody = async (stream: HeldRequest, request: FastifyRequest, max: number, times: BodyTimes) => {
+  const length = Number(request.headers['content-length'])
   if (length > (stream.askForBody ? max : maxReadBytes)) throw tooLarge(max)
   const isStored = !(length > max)
-  if (isStored && length > 0) budget.raiseTo(length)
+  if (isStored && length > 0) request.bodyMemory.raiseTo(length)
   // memory that no byte was written to yet takes none
   const whole = isStored && length > 0 ? Buffer.allocUnsafeSlow(length) : null
   const chunks: Buffer[] = []
@@ -78,25 +73,14 @@ const readBody = async (
     if (whole) chunk.copy(whole, bytes)
     bytes += chunk.length
     if (bytes > maxReadBytes) throw tooLarge(max)
-    if (whole) continue
     if (bytes > max) chunks.length = 0
-    else if (isStored) {
-      budget.raiseTo(bytes)
+    else if (isStored && !whole) {
+      request.bodyMemory.raiseTo(bytes)
       chunks.push(chunk)
     }
   }
   if (bytes > max) throw tooLarge(max)
   return whole?.subarray(0, bytes) ?? Buffer.concat(chunks)
-}
-
-/** Throws as `readBody` does. */
-const streamBody = (
-  stream: HeldRequest,
-  budget: BodyReservation,
-  times: BodyTimes,
-): AsyncIterable<Buffer> => {
-  budget.raiseTo(streamedBytes)
-  return readChunks(stream, times.idleMs, Number.POSITIVE_INFINITY)
 }
 
 /** The chunks of a stream; leaving it early does not destroy it, since a response is still to be sent. */
@@ -123,14 +107,14 @@ async function* readChunks(stream: HeldRequest, idleMs: number, endsAt: number):
   }
 }
 
-const tooSlow = (idleMs: number, leftMs: number): HttpError =>
-  idleMs < leftMs
-    ? new HttpError('request_timeout', `no byte of the body arrived for ${idleMs / 1000} s`, {
-        remedy: 'send the body without pauses; a large file by POST /v1/files with upload-length',
-      })
-    : new HttpError('request_timeout', 'the body did not arrive in time', {
-        remedy: 'send a large file by POST /v1/files',
-      })
+const tooSlow = (idleMs: number, leftMs: number): HttpError => {
+  const isIdle = idleMs < leftMs
+  const problem = isIdle
+    ? `no byte of the body arrived for ${idleMs / 1000} s`
+    : 'the body did not arrive in time'
+  const remedy = `${isIdle ? 'send the body without pauses; a' : 'send a'} large file by POST /v1/files`
+  return new HttpError('request_timeout', problem, { remedy })
+}
 
 const tooLarge = (max: number): MasonError =>
   new MasonError('payload_too_large', `the body is larger than ${max / 1024 ** 2} MiB`, {
@@ -155,14 +139,18 @@ export const parseJsonBody = async (
   if (bytes.length === 0) throw malformed('the body is empty')
   checkContentType(request.headers)
   const text = await decode(bytes, step)
-  const excess = await step(() => findExcess(text, maxValues))
+  const scan = scanJson(text, { ...max, values: maxValues }, decodedBytes)
+  let scanned = await step(() => scan.next())
+  while (!scanned.done) scanned = await step(() => scan.next())
+  const size = scanned.value
+  const excess = findExcess(size, maxValues)
   if (excess)
     throw createFieldsError({ pointer: '', detail: `${excess}, a fixed limit; send large data as a file` })
   const value = await step(() => parse(text))
   // also where it is written with escapes
   const errors = await step(() => (/__proto__|\\u/.test(text) ? findPrototypeKeys(value) : []))
   if (errors.length > 0) throw createFieldsError(...errors)
-  const quoted = passesNumbers === true ? text : await step(() => quoteLongNumbers(text))
+  const quoted = passesNumbers === true ? text : await step(() => quoteNumbers(text, size.long))
   if (quoted === text) return value
   const exact = await step(() => JSON.parse(quoted))
   if (typeof passesNumbers === 'string' && Object.hasOwn(value ?? {}, passesNumbers))
@@ -186,7 +174,7 @@ const checkContentType = (headers: IncomingMessage['headers']): void => {
     throw new HttpError('unsupported_media_type', 'the body is compressed', { remedy })
 }
 
-/** So many bytes are decoded in one step. */
+/** So many bytes are decoded in one step, and so many characters looked at. */
 const decodedBytes = 2 * 1024 * 1024
 
 const decode = async (bytes: Buffer, step: Step): Promise<string> => {
@@ -225,10 +213,9 @@ const findPrototypeKeys = (value: unknown, pointer = '', errors: FieldError[] = 
 const max = { depth: 100, names: 10_000 }
 
 /** Names what makes JSON too costly to parse and validate, before anything is built from it, or returns null. */
-const findExcess = (text: string, maxValues: number): string | null => {
-  const { values, numbers, depth, names } = measureJson(text, { ...max, values: maxValues })
+const findExcess = ({ values, numbers, depth, names }: JsonSize, maxValues: number): string | null => {
   if (depth > max.depth) return `nested deeper than ${max.depth} levels`
-  if (names > max.names) return `more than ${max.names} different field names`
+  if (names > max.names) return `more than ${max.names} different field names, or characters in one`
   return values + numbers > maxValues ? `more than ${maxValues} values` : null
 }
 

@@ -98,7 +98,7 @@ const toErrors = (issues: readonly Issue[], prefix: string): FieldError[] =>
     if (input === undefined) return 'is required'
     // such a number is read as the text of its digits
     const isNumber = issue.code === 'invalid_type' && issue.expected === 'number'
-    if (isNumber && typeof input === 'string' && /^-?\d[\d.]{15,}$|^-?\d[\d.]*e\+?\d{3,}$/i.test(input))
+    if (isNumber && typeof input === 'string' && Math.abs(Number(input)) > Number.MAX_SAFE_INTEGER)
       return 'has more digits than a number holds; send a smaller one'
     return prefix === '' ? message : `${prefix}${path[0]?.toString()}: ${message}`
   })

@@ -122,7 +122,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
     if (message.taskId) return answer(message)
     const extensions = listActivated(card, call.extensions)
     const key = await toMessageKey(caller, message)
-    const request = toRunRequest(message, { caller, key, scenario: call.scenario, extensions })
+    const request = await toRunRequest(message, { caller, key, scenario: call.scenario, extensions })
     try {
       const { run, replayed } = await business.submit(request, key, call.entry)
       return replayed ? await readOwn(run.id) : run

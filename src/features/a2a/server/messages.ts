@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Message } from '@a2a-js/sdk'
 import { checkUrl } from '../../../infra/egress/urls.ts'
 import { sha256 } from '../../../infra/lib/ids.ts'
@@ -154,40 +155,37 @@ const readData = ({ parts }: Message): Json[] =>
 const toFileName = (at: number, name: string): string =>
   `${at + 1}-${name.replace(/[^\w.-]/g, '_').slice(0, 100)}`
 
-/** Each part that is no text is a file of the run, so that its bytes are stored with the opening action. */
-const toFiles = (message: Message): NonNullable<RunRequest['files']> =>
-  message.parts.flatMap(({ content, filename, mediaType }, at): NonNullable<RunRequest['files']> => {
+/**
+ * Each part that is no text is a file of the run, so that its bytes are stored with the opening action; `listed`: see
+ * `fields.parts`. The texts are one, which is the prompt; equal data stay as often as they were sent.
+ */
+const readParts = async ({ parts }: Message) => {
+  const files: NonNullable<RunRequest['files']> = []
+  const listed: string[] = []
+  for (const [at, { content, filename, mediaType }] of parts.entries()) {
     const type = mediaType || 'application/octet-stream'
     const name = toFileName(at, filename || 'file')
-    switch (content?.$case) {
-      case 'data': {
-        const [key = 'data'] = isJsonObject(content.value) ? Object.keys(content.value) : []
-        const content_base64 = Buffer.from(JSON.stringify(content.value)).toString('base64')
-        return [{ name: toFileName(at, `${key}.json`), type: 'application/json', content_base64 }]
-      }
-      case 'raw':
-        return [{ name, type, content_base64: content.value.toString('base64') }]
-      case 'url': {
-        const problem = checkUrl(content.value, { allowPrivate: false })
-        if (problem) throw malformed(`message.parts[${at}].url ${problem.detail}`)
-        return [{ name, type, url: content.value }]
-      }
-      default:
-        return []
+    if (content?.$case === 'text' && !listed.includes('text')) listed.push('text')
+    if (content?.$case === 'raw') files.push({ name, type, content_base64: content.value.toString('base64') })
+    if (content?.$case === 'url') {
+      const problem = checkUrl(content.value, { allowPrivate: false })
+      if (problem) throw malformed(`message.parts[${at}].url ${problem.detail}`)
+      files.push({ name, type, url: content.value })
     }
-  })
-
-/** See `fields.parts`. The texts are one, which is the prompt; equal data stay as often as they were sent. */
-const listParts = ({ parts }: Message): string[] => {
-  const firstText = parts.findIndex(({ content }) => content?.$case === 'text')
-  return parts.flatMap(({ content }, at) => {
-    if (at === firstText) return ['text']
-    return content?.$case === 'data' ? [sha256(JSON.stringify(content.value))] : []
-  })
+    if (content?.$case !== 'data') continue
+    await nextTurn()
+    const [key = 'data'] = isJsonObject(content.value) ? Object.keys(content.value) : []
+    const bytes = Buffer.from(JSON.stringify(content.value))
+    const content_base64 = bytes.toString('base64')
+    files.push({ name: toFileName(at, `${key}.json`), type: 'application/json', content_base64 })
+    listed.push(await hashLarge(bytes))
+  }
+  await nextTurn()
+  return { files, listed: listed.join(' ') }
 }
 
 /** The run that a message asks for; `key`: see `toMessageKey`. Without a context id, it is one that the same message always gets. */
-export const toRunRequest = (
+export const toRunRequest = async (
   message: Message,
   {
     caller,
@@ -195,8 +193,8 @@ export const toRunRequest = (
     scenario,
     extensions,
   }: { caller: string; key: string; scenario?: string | undefined; extensions: readonly string[] },
-): RunRequest => {
-  const files = toFiles(message)
+): Promise<RunRequest> => {
+  const { files, listed } = await readParts(message)
   const data = readData(message)
   const keys = data.flatMap((one) => (isJsonObject(one) ? Object.keys(one) : []))
   const prompt = readTexts(message) || keys.join(', ') || files.map(({ name }) => name).join(', ')
@@ -211,7 +209,7 @@ export const toRunRequest = (
       [fields.context]: contextId,
       [fields.message]: message.messageId,
       ...(extensions.length > 0 && { [fields.extensions]: extensions.join(' ') }),
-      ...(data.length > 0 && { [fields.parts]: listParts(message).join(' ') }),
+      ...(data.length > 0 && { [fields.parts]: listed }),
     },
   }
   const parsed = runRequestSchema.safeParse(request)

@@ -75,6 +75,37 @@ it('a large body is decoded in parts, of which none splits a letter, and a name 
   await expect(parse(JSON.stringify({ text }), '\xff')).rejects.toMatchObject({ code: 'malformed_json' })
 })
 
+it.each([
+  ['escapes', (much: number) => `{"a":"${'\\"'.repeat(much / 2)}"}`],
+  ['spaces', (much: number) => `{"a":${' '.repeat(much)}1}`],
+])('a body of %s is looked at in parts', async (_, make) => {
+  let steps = 0
+  const step: Step = async (work) => {
+    steps++
+    return work()
+  }
+  const read = async (text: string): Promise<number> => {
+    steps = 0
+    const headers = { 'content-type': 'application/json' }
+    await parseJsonBody({ body: Buffer.from(text), headers } as unknown as FastifyRequest, {}, step)
+    return steps
+  }
+  // decoded in parts, too
+  expect((await read(make(8_000_000))) - (await read(make(20)))).toBe(6)
+})
+
+it('a body with a long number has as many escapes and digits as it likes', async () => {
+  const read = (text: string) => {
+    const request = { body: Buffer.from(text), headers: { 'content-type': 'application/json' } }
+    return parseJsonBody(request as unknown as FastifyRequest, {}, (work) => Promise.resolve(work()))
+  }
+  // a regular expression that steps back overflows its stack from some millions on
+  const digits = '9'.repeat(9_000_000)
+  expect(await read(`{"a":-12345678901234567890,"b":"${'\\n'.repeat(5_000_000)}","c":${digits}}`)).toEqual({
+    ...{ a: '-12345678901234567890', b: '\n'.repeat(5_000_000), c: digits },
+  })
+})
+
 it('the hashes of a request with large files are those that it has in one piece', async () => {
   const files = ['a', 'b', ''].map((name, at) => ({
     ...{ name: `${name}.txt`, type: 'text/plain' },
