@@ -12,8 +12,8 @@ import { endsTerm } from './intake-lease.ts'
 import type { IntakeQueue } from './intake-queue.ts'
 import { findSignatureError } from './job-signatures.ts'
 
-/** After so many lost workers a job is rejected. The first may have died of another job; later ones had only this one. */
-const maxLost = 3
+/** After so many lost workers a job is rejected. The first may have died of another job, two more of what has nothing to do with it. */
+const maxLost = 4
 
 /** For so long a worker lives before it tries a job that others were lost with: one that dies anyway counts for nothing. */
 const quietMs = 1000

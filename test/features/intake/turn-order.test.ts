@@ -345,8 +345,8 @@ describe('a deadly job', () => {
   }
   const recover = (database: Database, intake: Intake, job: AnyJob, queue = queueOf(job)) =>
     asLeader(database, (epoch) => intake.recover(job.id, queue, epoch))
-  const loseTwo = (database: Database, { id }: AnyJob) =>
-    database.query('INSERT INTO recovered_jobs (job_id, attempts) VALUES ($1, 2)', [id])
+  const loseThree = (database: Database, { id }: AnyJob) =>
+    database.query('INSERT INTO recovered_jobs (job_id, attempts) VALUES ($1, 3)', [id])
   const readRejected = async (database: Database, { id }: AnyJob): Promise<unknown[]> => {
     const found = await database.query<{ data: unknown }>(
       'SELECT data FROM rejected_jobs WHERE job_id = $1',
@@ -358,7 +358,7 @@ describe('a deadly job', () => {
     outcome: { errors: [{ detail: expect.stringContaining(`${workers} workers were lost`) }] },
   })
 
-  test('is tried alone after the first lost leader, and is rejected unread after the third', async ({
+  test('is tried alone after the first lost leader, and is rejected unread after the fourth', async ({
     database,
   }) => {
     const [intake, job] = [openTestIntake(database), jobOf(unique('b'), 's', 1)]
@@ -371,10 +371,10 @@ describe('a deadly job', () => {
       },
     }
     // the first was lost with it among others
-    for (let lost = 2; lost <= 3; lost++)
+    for (let lost = 2; lost <= 4; lost++)
       await expect(recover(database, intake, job, queue)).rejects.toThrow('died')
-    expect(await recover(database, intake, job, queue)).toMatchObject(lostWith(3))
-    expect(reads).toBe(2)
+    expect(await recover(database, intake, job, queue)).toMatchObject(lostWith(4))
+    expect(reads).toBe(3)
     // unparsed, and none the less kept
     expect(await readRejected(database, job)).toEqual([job.data])
     expect(await count(database, 'recovered_jobs WHERE job_id = $1', [job.id])).toBe(0)
@@ -386,19 +386,19 @@ describe('a deadly job', () => {
     const [intake, job] = [openTestIntake(database), jobOf(unique('b'), 's', 1)]
     const die = () => Promise.reject(new Error('this process has died'))
     const queue = { ...queueOf(job), read: die, readText: die }
-    for (let lost = 2; lost <= 4; lost++)
+    for (let lost = 2; lost <= 5; lost++)
       await expect(recover(database, intake, job, queue)).rejects.toThrow('died')
-    expect(await recover(database, intake, job, queue)).toMatchObject(lostWith(4))
+    expect(await recover(database, intake, job, queue)).toMatchObject(lostWith(5))
     expect(await readRejected(database, job)).toEqual(['[this data was not read again]'])
   })
 
   test('is none that workers were lost beside which had just begun', async ({ database }) => {
     const job = jobOf(unique('b'), 's', 1)
-    await loseTwo(database, job)
+    await loseThree(database, job)
     const killed = new Error('killed by another')
     const intake = openTestIntake(database, { sleep: () => Promise.reject(killed) })
-    for (let lost = 3; lost <= 6; lost++) await expect(recover(database, intake, job)).rejects.toBe(killed)
-    expect(await count(database, 'recovered_jobs WHERE job_id = $1 AND attempts = 2', [job.id])).toBe(1)
+    for (let lost = 4; lost <= 7; lost++) await expect(recover(database, intake, job)).rejects.toBe(killed)
+    expect(await count(database, 'recovered_jobs WHERE job_id = $1 AND attempts = 3', [job.id])).toBe(1)
   })
 
   test.for([
@@ -429,7 +429,7 @@ describe('a deadly job', () => {
   test('is none that was admitted: it ends with its run', async ({ database }) => {
     const [intake, job] = [openTestIntake(database), jobOf(unique('b'), 's', 1)]
     const [admitted] = await deliverAll(intake, database, [job])
-    await loseTwo(database, job)
+    await loseThree(database, job)
     expect(await recover(database, intake, job)).toEqual(admitted)
     expect(await readRejected(database, job)).toEqual([])
   })
@@ -443,7 +443,7 @@ describe('a deadly job', () => {
     const [admitted] = await deliverAll(intake, database, [job])
     // as Python writes JSON
     const text = JSON.stringify(job.data).replaceAll('😀', '\\ud83d\\ude00')
-    await loseTwo(database, job)
+    await loseThree(database, job)
     const queue = { ...queueOf(job), readText: async () => text }
     expect(await recover(database, intake, job, queue)).toEqual(admitted)
   })
@@ -457,10 +457,10 @@ describe('a deadly job', () => {
     expect(admitted).toHaveProperty('outcome.run_id')
     for (const forged of [data, signJob(id, data, `${secret}-`), signJob(`${id}-`, data, secret)]) {
       const job = { id, name, data: forged }
-      await loseTwo(database, job)
-      expect(await recover(database, intake, job)).toMatchObject(lostWith(3))
+      await loseThree(database, job)
+      expect(await recover(database, intake, job)).toMatchObject(lostWith(4))
     }
-    await loseTwo(database, signed)
+    await loseThree(database, signed)
     expect(await recover(database, intake, signed)).toEqual(admitted)
   })
 
