@@ -461,7 +461,7 @@ describe('statements', () => {
   test('a text that is a number or a date which was not read is not sorted, nor compared with a date', async () => {
     await using tables = await openTables(
       'a.csv',
-      'item;size;sold;zip;month\nA;1.2K;31/Jan/24;01067;2024-01\nB;950;01/Feb/24;80331;2024-02\nC;3.4M;02/Feb/24;94107;2024-03\n',
+      'item;size;sold;zip;month;n\nA;1.2K;31/Jan/24;01067;2024-01;1\nB;950;01/Feb/24;80331;2024-02;2\nC;3.4M;02/Feb/24;94107;2024-03;3\n',
     )
     const query = async (sql: string) => (await tables.query(sql)).rows
     const wrong = [
@@ -475,6 +475,7 @@ describe('statements', () => {
       'SELECT s FROM (SELECT size s FROM t) ORDER BY 1',
       'WITH k AS (SELECT item, size AS s FROM t) SELECT item FROM k ORDER BY k.s',
       'SELECT * FROM t ORDER BY 2',
+      'SELECT max(k.s) FROM (SELECT size AS s FROM t) k',
       "SELECT item FROM t WHERE size > '1000'",
       "SELECT item FROM t WHERE sold >= '2024-02-01'",
       "SELECT item FROM t WHERE sold = '2024-02-01'",
@@ -495,9 +496,30 @@ describe('statements', () => {
       'item, substr(sold, 8) FROM t ORDER BY 2, 1',
       'size, zip AS z FROM t ORDER BY 2',
       'size, count(*) FROM t GROUP BY 1 ORDER BY 2 DESC, 1',
+      "sold AS month, n FROM t WHERE month LIKE '2024%'",
       "item s, replace(size, 'K', '') + 0 AS s FROM t ORDER BY s",
       "size AS s, s FROM (SELECT replace(size, 'K', '') + 0 AS size, 1 AS s FROM t) ORDER BY 1",
       '* FROM (SELECT item, length(size) FROM t) ORDER BY 2',
+      "sold AS month, n FROM t WHERE month >= '2024-01'",
+      "n AS size FROM t WHERE size <> '1.3K' AND t.size <> '1.4K'",
+      "n AS item FROM t WHERE item IN ('A', 'B', 'C')",
+      'k.n, t.n FROM t JOIN (SELECT item, size AS n FROM t) k ON k.item = t.item ORDER BY t.n',
+      'n FROM t WHERE item NOT IN (SELECT size AS n FROM t) ORDER BY n',
+      'item, (SELECT size AS n FROM t LIMIT 1) FROM t ORDER BY n',
+      'size AS n FROM t ORDER BY t.n',
+      'sold AS month FROM t ORDER BY t.month',
+      'sold, count(*) FROM t GROUP BY sold ORDER BY 2 DESC, sold',
+      'sold, sum(n) total FROM t GROUP BY sold ORDER BY total DESC NULLS LAST, sold',
+      'n, size FROM t ORDER BY 1, size',
+      'n, size FROM t ORDER BY n + 1, size',
+      's, c FROM (SELECT size AS s, count(*) AS c FROM t GROUP BY size) ORDER BY c DESC, s',
+      'sold, n FROM t ORDER BY 1 + n',
+      'size AS s FROM t ORDER BY s IS NULL, n',
+      'size AS s FROM t ORDER BY s + 0',
+      'n, 5 size FROM t ORDER BY 2',
+      '*, size FROM (SELECT item, n, size FROM t) ORDER BY 2',
+      'rank() OVER (PARTITION BY size, sold, item ORDER BY 1) FROM t',
+      'size, n FROM t WHERE n > 3 UNION SELECT n, size FROM t ORDER BY 1',
     ])
       expect(await query(`SELECT ${one}`), one).toHaveLength(3)
     const right = "max(zip), min(item), max(month), max(size || '')"

@@ -24,8 +24,8 @@ const toCode = ({ text, name, literal }: Token, at: number, all: readonly Token[
 /** A column beside literals: = 'x', IS NOT 'x', CASE … WHEN 'x', IN ('x', 'y'), BETWEEN 'x' AND 'y'; or 'x' = and a column. */
 const comparison =
   /(?<![|*/%+-](?:c\.)?)c(?:(?:=+|in?|(?<=k(?:c\.)?c)w)l(?!\|)|n?i\([ld,+-]*\)|n?b[ld]a[ld])|l=+(?:c\.)?c(?![.(|*/%+-])/g
-/** The column of min or max, and the first ten of ORDER BY, of which the first may be a number: a later one orders what is equal. */
-const sorted = /(?<=m\((?:c\.)?)c(?=\))|(?<=ob(?:[^,()]{0,6},){0,9}(?:c\.)?)c(?![.(|])|(?<=ob)d/g
+/** The column of min or max, and the first ten of ORDER BY, of which the first may be its place in the select: others only order ties. */
+const sorted = /(?<=m\((?:c\.)?)c(?=\))|(?<=ob(?:(?:c\.)?cc?,){0,9}(?:c\.)?)c(?![.(|])|(?<=ob)d/g
 /** A function beside a number. */
 const functionComparison = /c\([^()]*(?:\([^()]*\)[^()]*)*\)=+d/g
 const textFunctions = new Set('strftime date time substr substring lower upper trim replace'.split(' '))
@@ -52,14 +52,19 @@ export const checkLiterals = (
   const tokens = tokenize(sql)
   const codes = tokens.map(toCode).join('')
   const findNamed = openNames(tokens)
-  const findColumn = (at: number, listed = tokens[findNamed(at)]?.name) => {
-    const isNamed = ({ name }: { name: string }): boolean => name.toLowerCase() === listed?.toLowerCase()
+  /** The only column of a name; undefined: no table has it. */
+  const findOnly = (named?: string | null) => {
+    const isNamed = ({ name }: { name: string }): boolean => name.toLowerCase() === named?.toLowerCase()
     const [found, ...others] = tables.filter(({ columns }) => columns.some(isNamed))
     const column = found?.columns.find(isNamed)
-    if (!column || others.length > 0) return null
+    if (!column || others.length > 0) return column && null
     const name = quoteName(column.name)
     return { ...column, name, select: (what: string) => select(what, found?.table ?? '') }
   }
+  /** A name that a select gives is nobody's column. */
+  const findColumn = (at: number) => (findNamed(at) === at ? findOnly(tokens[at]?.name) : null)
+  /** Here it is followed, unless a table has it too: the clause decides which of both SQLite means. */
+  const findSorted = (at: number) => findColumn(findOnly(tokens[at]?.name) === undefined ? findNamed(at) : at)
   /** Of a text column that is sorted, or compared with a date. */
   const checkTexts = (column: ReturnType<typeof findColumn>, literal?: string): void => {
     if (column?.type !== 'text') return
@@ -74,18 +79,30 @@ export const checkLiterals = (
         `${name} is text that sorts by its letters, as '${odd[0]}': convert it first, or write ${name} || ''`,
       )
   }
-  /** The column of a term of ORDER BY, which may be its number in the list of its select. */
-  const findSorted = (at: number) => {
-    const near = [...tokens.keys()].filter((nth) => nth < at && tokens[nth]?.depth === tokens[at]?.depth)
-    const [select = 0, ...others] = near.slice(near.findLastIndex((nth) => isWord(tokens[nth], 'select')))
-    const number = Number(tokens[at]?.text) - 1
-    const all = codes[select + 1] === '*' && tables.find(({ table }) => table === tokens[select + 3]?.name)
-    const start = [select, ...others.filter((nth) => tokens[nth]?.text === ',')][number]
-    if (all || start === undefined) return findColumn(at, all ? all.columns[number]?.name : undefined)
-    const item = /^d?(?:c\.)?c(?=a?c?[,f])/.exec(codes.slice(start + 1))
-    return item && findColumn(start + item[0].length)
+  /** The column of a place in the list of the select before it. */
+  const findPlace = (at: number) => {
+    const isNear = (nth: number): boolean => tokens[nth]?.depth === tokens[at]?.depth
+    const starts: number[] = []
+    let nth = at - 1
+    for (; !isNear(nth) || !isWord(tokens[nth], 'select'); nth--) {
+      if ((tokens[nth]?.depth ?? -1) < (tokens[at]?.depth ?? 0)) return null
+      if (isNear(nth) && codes[nth] === ',') starts.unshift(nth)
+    }
+    if (/^(?:union|all|except|intersect)$/i.test(tokens[nth - 1]?.text ?? '')) return null
+    const place = Number(tokens[at]?.text) - 1
+    const all = tables.find(({ table }) => table === tokens[nth + 3]?.name)
+    if (all && codes[nth + 1] === '*' && codes[nth + 2] === 'f' && !isWord(tokens[0], 'with'))
+      return findOnly(all.columns[place]?.name)
+    const start = [isWord(tokens[nth + 1], 'distinct') ? nth + 1 : nth, ...starts][place] ?? at
+    const item = /^(?:c\.)?c(?=a?c?[,f])/.exec(codes.slice(start + 1, start + 8))
+    return item && !/[s.,]\*/.test(codes.slice(nth, start)) ? findSorted(start + item[0].length) : null
   }
-  for (const { index } of codes.matchAll(sorted)) checkTexts(findSorted(index))
+  for (const { index, 0: match } of codes.matchAll(sorted)) {
+    const isFirst =
+      /(?:b|m\()(?:c\.)?$/.test(codes.slice(Math.max(0, index - 4), index)) &&
+      /^(?:[,);]|asc|desc|nulls|collate|limit)?$/i.test(tokens[index + 1]?.text ?? '')
+    checkTexts((!isFirst ? findColumn : match === 'd' ? findPlace : findSorted)(index))
+  }
   // LIKE beside a literal
   for (const { index, 0: match } of codes.matchAll(/cn?ll(?!\|)/g)) {
     const column = findColumn(index)

@@ -84,32 +84,39 @@ export const maySumTexts = (sql: string, tables: readonly LoadedTable[]): boolea
   return false
 }
 
-/** Where the column stands that the name at a position means: there, or where a select gives it this name; -1: the statement makes what it names. */
+/** The position of the column that a name means: its own, or that which the only select that gives this name has before it. -1: neither. */
 export const openNames = (tokens: readonly Token[]) => {
-  const aliases: number[] = []
+  // of each name the first position, the innermost level and how often it is given
+  const aliases = new Map<string, { at: number; level: number; count: number }>()
   let open = 0
+  const add = (from: number, to: number): void => {
+    for (let at = from; at < to; at++) {
+      const { name = null, level = 0 } = tokens[at] ?? {}
+      const known = aliases.get(name ?? '') ?? { at, level, count: 0 }
+      const count = known.count + 1
+      if (name !== null) aliases.set(name, { at: known.at, level: Math.max(known.level, level), count })
+    }
+  }
   for (const [at, { text, name, literal }] of tokens.entries()) {
     const next = at + 1
-    if (name !== null || literal !== null || /^(?:\)|as|end|\d.*)$/i.test(text)) aliases.push(next)
+    if (name !== null || literal !== null || /^(?:\)|as|end|\d.*)$/i.test(text)) add(next, next + 1)
     // WITH k (x, y) AS (…
     const near = tokens.slice(at, at + 3).map((one) => one.text)
-    if (/^\) as (?:\(|not|materialized)$/i.test(near.join(' ')))
-      for (let one = open; one < at; one++) aliases.push(one)
+    if (/^\) as (?:\(|not|materialized)$/i.test(near.join(' '))) add(open, at)
     if (text === '(' || text === ')') open = at
   }
-  const listAliases = (at: number): number[] => {
-    const { name, level = 0 } = tokens[at] ?? {}
-    const isBefore = (one: number): boolean => one < at || (tokens[one]?.level ?? 0) > level
-    return aliases.filter((one) => tokens[one]?.name === name && isBefore(one))
+  const findAlias = (at: number) => {
+    const alias = aliases.get(tokens[at]?.name ?? '')
+    return alias && (alias.at < at || alias.level > (tokens[at]?.level ?? 0)) ? alias : undefined
   }
   return (at: number): number => {
-    const [alias, ...others] = listAliases(at)
-    if (alias === undefined) return at
-    const column = alias - (isWord(tokens[alias - 1], 'as') ? 2 : 1)
+    const alias = findAlias(at)
+    if (!alias) return at
+    const column = alias.at - (isWord(tokens[alias.at - 1], 'as') ? 2 : 1)
     const before = tokens[tokens[column - 1]?.text === '.' ? column - 3 : column - 1]?.text ?? ''
     const isColumn =
-      /^(?:select|distinct|,)$/i.test(before) && /^(?:,|from)$/i.test(tokens[alias + 1]?.text ?? '')
-    return isColumn && others.length + listAliases(column).length === 0 ? column : -1
+      /^(?:select|distinct|,)$/i.test(before) && /^(?:,|from)$/i.test(tokens[alias.at + 1]?.text ?? '')
+    return isColumn && alias.count === 1 && !findAlias(column) ? column : -1
   }
 }
 
