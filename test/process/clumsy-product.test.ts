@@ -52,6 +52,7 @@ test('`mason doctor` names a migration that fails, before there is a database', 
   })
   const { code, stdout } = await product.run(['doctor'])
   expect(stdout).toMatch(/ERROR {2}features .*20261231_01_a\.sql failed: .*"TABEL".*\n +-> correct the file/)
+  expect(stdout).toContain('a of mason.config loads')
   expect(code).toBe(1)
 })
 

@@ -19,8 +19,8 @@ const cool = { kind: 'cool' } as const
 const toPlainWords = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
 
 /** Whether the words that say what an error means may be a quotation of the request. */
-const isQuotation = (words: string | undefined, { messages, input, prompt }: CanonicalRequest): boolean =>
-  words !== undefined && toPlainWords(JSON.stringify([messages, input, prompt])).includes(toPlainWords(words))
+const isQuotation = (words: string | undefined, { files: _, ...sent }: CanonicalRequest): boolean =>
+  words !== undefined && toPlainWords(JSON.stringify(sent)).includes(toPlainWords(words))
 
 const isKeyError = ({ code, meaning, status }: ProviderError): boolean =>
   meaning === 'no_balance' ||

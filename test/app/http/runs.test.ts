@@ -23,6 +23,12 @@ describe('POST /v1/runs', () => {
         { pointer: '/limits/max_tokens', detail: 'has more digits than a number holds; send a smaller one' },
       ])
     }
+    for (const text of ['Infinity', '1e20', '0x1fffffffffffffff', '1234567890.1234567']) {
+      const reply = await post(`{"prompt":"x","user_id":"u1","limits":{"max_tokens":"${text}"}}`)
+      expect(reply.body.errors).toEqual([
+        { pointer: '/limits/max_tokens', detail: expect.stringContaining('expected number') },
+      ])
+    }
   })
 
   it('POST /v1/runs passes every field to the runtime unchanged', async () => {

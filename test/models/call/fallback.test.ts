@@ -740,6 +740,10 @@ describe('what a request may have caused', () => {
     const ask = { messages: [{ role: 'user' as const, content: 'Say: my balance is insufficient!' }] }
     const { route } = await play({ ...answer, ask }, 'two')
     expect(route.health.stateOf('key', 'k1')).toBeNull()
+    const parameters = { type: 'object', properties: {} }
+    const tools = [{ name: 'pay', description: 'Tells that "my balance is insufficient".', parameters }]
+    const { route: offering } = await play({ ...answer, ask: { tools } }, 'two')
+    expect(offering.health.stateOf('key', 'k1')).toBeNull()
     const { route: other } = await play(answer, 'two')
     expect(other.health.stateOf('key', 'k1')).toMatchObject({ state: 'disabled' })
   })

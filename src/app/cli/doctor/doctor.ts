@@ -13,7 +13,7 @@ import { noServices } from '../features/list-features.ts'
 import { openTerminal, type Terminal } from '../terminal.ts'
 import { checkAccess } from './access.ts'
 import { type DoctorCheck, type DoctorFinding, fail, type LoadedFeatures, pass } from './check.ts'
-import { checkDatabase, withUnmigratedDatabase } from './database.ts'
+import { checkDatabase, hasDatabase, withUnmigratedDatabase } from './database.ts'
 import { checkFiles } from './files.ts'
 import { checkLearning } from './learning.ts'
 import { checkDataFolder, checkDisk, checkNode } from './machine.ts'
@@ -51,6 +51,8 @@ const databaseChecks: typeof checks = [
 
 /** The features, and what is to be said of those of the product. */
 const checkFeatures = async (config: Config): Promise<LoadedFeatures & { findings: DoctorFinding[] }> => {
+  const findings: DoctorFinding[] = []
+  let features: LoadedFeatures = { sources: featureSources }
   try {
     const sources = await loadFeatureSources(config.featureFolders)
     const loaded = await loadFeatures(sources)
@@ -58,19 +60,21 @@ const checkFeatures = async (config: Config): Promise<LoadedFeatures & { finding
     await checkHandles(sources, config)
     const known = Object.assign({}, ...loaded.map(({ definition }) => definition.settings?.shape))
     const unknown = Object.keys(config.featureVariables ?? {}).filter((name) => !(name in known))
-    const findings = [
+    findings.push(
       ...own.map(({ definition: { id } }) => pass(`${id} of mason.config loads`)),
       ...unknown.map((name) => pass(`nothing reads the setting ${name}`, 'correct its name, or remove it')),
-    ]
+    )
     const migrations = await readFeatureMigrations(sources)
-    // a server may have what an embedded database has not
-    if (config.database.kind !== 'postgres' && migrations.some((one) => one.own))
+    features = { sources, migrations }
+    // not for a server, which may have extensions that an embedded database lacks
+    const isNew = config.database.kind === 'memory' || !hasDatabase(config)
+    if (isNew && migrations.some((one) => one.own))
       await withUnmigratedDatabase({ ...config, database: { kind: 'memory' } }, async () => {}, migrations)
-    return { sources, migrations, findings }
   } catch (error) {
-    const remedy = (isMasonError(error) && error.remedy) || 'correct the file'
-    return { sources: featureSources, findings: [fail(toErrorMessage(error), remedy)] }
+    const remedy = (isMasonError(error) && error.remedy) || 'correct what it names'
+    findings.push(fail(toErrorMessage(error), remedy))
   }
+  return { ...features, findings }
 }
 
 /** Throws for handles and settings that would end a start: everything is opened, and no service is started. */

@@ -97,8 +97,9 @@ const toErrors = (issues: readonly Issue[], prefix: string): FieldError[] =>
     const { path, input, message } = issue
     if (input === undefined) return 'is required'
     // such a number is read as the text of its digits
-    const isNumber = issue.code === 'invalid_type' && issue.expected === 'number'
-    if (isNumber && typeof input === 'string' && Math.abs(Number(input)) > Number.MAX_SAFE_INTEGER)
+    const isText = issue.code === 'invalid_type' && issue.expected === 'number' && typeof input === 'string'
+    const isLong = isText && /^-?\d(?:[\d.]{15}|[\d.]{0,14}e\+?\d{3})/i.test(input)
+    if (isLong && Math.abs(Number(input)) > Number.MAX_SAFE_INTEGER)
       return 'has more digits than a number holds; send a smaller one'
     return prefix === '' ? message : `${prefix}${path[0]?.toString()}: ${message}`
   })
