@@ -1,6 +1,6 @@
 /**
- * What a JSON text holds: `numbers` are those in lists, `values` all else, `names` the different names of fields, `long` where
- * numbers begin that `JSON.parse` may change. An estimate where the text is not JSON.
+ * What a JSON text holds: `numbers` are those in lists, `values` all else, `names` the different names of fields (Infinity where one has
+ * more than 10,000 characters as written), `long` where numbers begin that `JSON.parse` may change. An estimate where the text is not JSON.
  */
 export type JsonSize = { values: number; numbers: number; depth: number; names: number; long: number[] }
 
@@ -14,21 +14,23 @@ export function* scanJson(text: string, max: Partial<JsonSize> = {}, stepLength 
   const number = /\d[\d.eE+-]*/y
   const longNumber = /[1-9]\d{15}|\d[\d.]*[eE]\+?\d{3}/y
   const known = new Set<string>()
-  let open = 0
-  let begin = 0
-  let isText = false
-  for (let at = 0, stop = stepLength; at < text.length; at++) {
+  let [open, begin, end, isText] = [0, 0, 0, false]
+  for (let at = 0, stop = Math.min(stepLength, text.length); at < text.length; at++) {
     if (at >= stop) {
-      stop = at + stepLength
+      stop = Math.min(at + stepLength, text.length)
       yield
     }
+    if (isText) {
+      while (at < stop && text.charCodeAt(at) !== 0x22) at += text.charCodeAt(at) === 0x5c ? 2 : 1
+      isText = at >= stop
+      end = isText ? at-- : at
+      continue
+    }
     const code = text.charCodeAt(at)
-    if (isText && code === 0x5c) at++
-    else if (isText) isText = code !== 0x22
-    else if (code === 0x22) {
+    if (code === 0x22) {
       begin = at
       // to the end of the string: at once, where it has no escape
-      const end = text.indexOf('"', at + 1)
+      end = text.indexOf('"', at + 1)
       isText = text.charCodeAt(end - 1) === 0x5c
       if (!isText) at = end === -1 ? text.length : end
     } else if (code === 0x5b || code === 0x7b) {
@@ -38,19 +40,20 @@ export function* scanJson(text: string, max: Partial<JsonSize> = {}, stepLength 
     else if (code === 0x2c) {
       const next = text.charCodeAt(at + 1)
       size[next <= 0x39 && next >= 0x2d ? 'numbers' : 'values']++
-    } else if (code === 0x3a && max.names !== undefined) {
+    } else if (code === 0x3a && max.names !== undefined && text.slice(end, at).trimEnd() === '"') {
       // from 16,384 characters on, all names of one length have one hash, and are compared with each other
-      size.names = at - begin > 10_000 ? Infinity : known.add(text.slice(begin, at)).size
-      begin = at
+      if (end - begin <= 10_001) size.names = known.add(text.slice(begin, end)).size
+      else if (!text.slice(0, begin).trimEnd().endsWith(':')) size.names = Infinity
     } else if (code >= 0x30 && code <= 0x39) {
       number.lastIndex = longNumber.lastIndex = at
-      // what has more numbers than values is no JSON
-      if (longNumber.test(text) && size.long.length < size.values + size.numbers)
-        size.long.push(text[at - 1] === '-' ? at - 1 : at)
       number.test(text)
+      if (number.lastIndex - at > 4 && longNumber.test(text))
+        size.long.push(text[at - 1] === '-' ? at - 1 : at)
       at = number.lastIndex - 1
     } else continue
-    if (size.values + size.numbers > values || size.depth > depth || size.names > names) break
+    const count = size.values + size.numbers
+    // what has more numbers than values is no JSON
+    if (count > values || count < size.long.length || size.depth > depth || size.names > names) break
   }
   return size
 }
@@ -60,8 +63,7 @@ export const measureJson = (text: string, max = {}) => scanJson(text, max).next(
 
 /** A JSON text with the numbers in quotes that `JSON.parse` would change, of those that begin at `places`. */
 export const quoteNumbers = (text: string, places: readonly number[]): string => {
-  let quoted = ''
-  let from = 0
+  let [quoted, from] = ['', 0]
   for (const at of places) {
     const [token = ''] = /^-?\d[\d.eE+-]*/.exec(text.slice(at)) ?? []
     const isExact = /[.eE]/.test(token) ? Number.isFinite : Number.isSafeInteger

@@ -215,7 +215,8 @@ const max = { depth: 100, names: 10_000 }
 /** Names what makes JSON too costly to parse and validate, before anything is built from it, or returns null. */
 const findExcess = ({ values, numbers, depth, names }: JsonSize, maxValues: number): string | null => {
   if (depth > max.depth) return `nested deeper than ${max.depth} levels`
-  if (names > max.names) return `more than ${max.names} different field names, or characters in one`
+  if (names === Infinity) return `a field name of more than ${max.names} characters`
+  if (names > max.names) return `more than ${max.names} different field names`
   return values + numbers > maxValues ? `more than ${maxValues} values` : null
 }
 

@@ -180,7 +180,7 @@ const readParts = async ({ parts }: Message) => {
     files.push({ name: toFileName(at, `${key}.json`), type: 'application/json', content_base64 })
     listed.push(await hashLarge(bytes))
   }
-  await nextTurn()
+  if (files.length > 0) await nextTurn()
   return { files, listed: listed.join(' ') }
 }
 

@@ -96,33 +96,49 @@ describe('a body', () => {
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`field ${index}`, 1]))
 
   it.each([
-    ['a million numbers', { ...body, metadata: { a: Array(1_000_000).fill(0) } }, '50000 values'],
-    ['60,000 objects', { ...body, metadata: { a: Array(60_000).fill({}) } }, '50000 values'],
+    ['a million numbers', { ...body, metadata: { a: Array(1_000_000).fill(0) } }, 'more than 50000 values'],
+    ['60,000 objects', { ...body, metadata: { a: Array(60_000).fill({}) } }, 'more than 50000 values'],
     [
       'a name of 10,001 characters',
       { ...body, ['k'.repeat(10_001)]: 1 },
-      '10000 different field names, or characters in one',
+      'a field name of more than 10000 characters',
     ],
-    [
-      '11,000 names in one object',
-      { ...body, ...fields(11_000) },
-      '10000 different field names, or characters in one',
-    ],
+    ['11,000 names in one object', { ...body, ...fields(11_000) }, 'more than 10000 different field names'],
     [
       '11,000 names in many objects',
       { ...body, metadata: { a: Object.entries(fields(11_000)).map(([name]) => ({ [name]: 1 })) } },
-      '10000 different field names, or characters in one',
+      'more than 10000 different field names',
     ],
   ])('a body of %s gets 422 with the limit', async (_, json, limit) => {
     const reply = await post({ json })
     expect([reply.status, reply.body.errors]).toEqual([
       422,
-      [{ pointer: '', detail: `more than ${limit}, a fixed limit; send large data as a file` }],
+      [{ pointer: '', detail: `${limit}, a fixed limit; send large data as a file` }],
     ])
   })
 
+  const long = 'k'.repeat(10_001)
+  it.each([
+    ['a value that ends before its text does', `{"prompt":"a","b":"${long}":1}`],
+    ['quotes of another kind', `{"a":[],'prompt':'${long}','b':1}`],
+    ['a name without quotes', `{"a":[${'1,'.repeat(6000)}1],metadata:1}`],
+    ['no braces', `"a" ${long}: 1`],
+  ])('a body with %s is no JSON, whatever stands before a colon', async (_, raw) => {
+    const reply = await post({ raw, headers: json })
+    expect([reply.status, reply.body.code]).toEqual([400, 'malformed_json'])
+    expect(reply.body.detail).toMatch(/^the body is not JSON from position \d+ on/)
+  })
+
+  it('a name may have 10,000 characters, and as much white space as it likes', async () => {
+    const raw = `{"metadata":1,"${'k'.repeat(10_000)}"${' '.repeat(10_001)}:1}`
+    const reply = await post({ raw, headers: json })
+    expect(reply.body.errors.map(({ pointer }: { pointer: string }) => pointer)).toContain('/metadata')
+  })
+
   it('an equal name counts once, whatever stands between it and its colon', async () => {
-    const rows = JSON.stringify(Array(12_000).fill({ a: 1, b: 2 })).replaceAll(':', ' \n:')
+    const rows = JSON.stringify(Array(12_000).fill({ a: 1, b: 2 }))
+      .replaceAll(':', ' \n:')
+      .replace(' ', '')
     const reply = await post({ raw: `{"metadata":{"a":${rows}}}`, headers: json })
     expect(reply.body.errors.map(({ pointer }: { pointer: string }) => pointer)).toContain('/metadata')
   })
