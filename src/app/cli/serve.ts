@@ -221,12 +221,9 @@ const toListenError = (
   }
   const { code, message } = error as NodeJS.ErrnoException
   const remedy = remedies[code ?? '']
-  return remedy
-    ? new MasonError('internal', `cannot listen on ${host} port ${port}: ${message}`, {
-        remedy,
-        cause: error,
-      })
-    : error
+  if (!remedy) return error
+  const problem = `cannot listen on ${host} port ${port}: ${message}`
+  return new MasonError('internal', problem, { remedy, cause: error })
 }
 
 /** The URL that a browser on this machine can open. */

@@ -301,8 +301,7 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
       return advance([], { errors: toJobErrors('its session is full'), afterMs: 1000, isTry: false })
     if (due.attempts > maxTries) {
       const job = { id: first.job_id, json: first.data, hash: first.data_hash, business: due.tenant }
-      const outcome = await lostJobs.reject(job, maxTries)
-      return advance([{ seq: first.seq, outcome }], null)
+      return advance([{ seq: first.seq, outcome: await lostJobs.reject(job, maxTries) }], null)
     }
     const judged: (Attempt & { verdict: Verdict; seq: number })[] = []
     for (const { seq, job_id, data, attempts } of rows) {

@@ -40,10 +40,8 @@ const executor: ExecutorSettings = {
           return 'is missing: the executor of payments never uses the login of another process'
         if (own === undefined)
           return 'is missing: without a database server the executor runs inside `mason serve`, not in a process of its own'
-        const name = findSharedUser(raw, own)
-        return name
-          ? `names the user of ${name}: the executor needs a login that no other process has`
-          : false
+        const name = findSharedUser(raw, own) ?? false
+        return name && `names the user of ${name}: the executor needs a login that no other process has`
       },
     },
     needs('MASON_PUBLIC_URL', 'mandates are made for this address, and receipts are signed as it'),

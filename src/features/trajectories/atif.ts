@@ -28,9 +28,8 @@ export const renderAtif = (source: TrajectorySource): string => {
       .filter((action) => !answers.has(action))
       .map((action) => {
         const reply = replies.get(action)
-        return reply
-          ? renderReply(reply)
-          : { source: 'system', message: action.summary, extra: toExtra(action) }
+        if (reply) return renderReply(reply)
+        return { source: 'system', message: action.summary, extra: toExtra(action) }
       }),
     ...(run.answer === null || last?.draft === run.answer ? [] : [{ source: 'agent', message: run.answer }]),
   ].map((step, index) => ({ step_id: index + 1, ...step }))

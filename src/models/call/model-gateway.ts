@@ -82,18 +82,16 @@ const createFinalError = (
   // a model that is away may take it
   const tooLong = tried.find(({ error }) => error.code === 'model_context_too_long' && outageMs === null)
   const own = isOnly ? first : tooLong
-  return own
-    ? createCallError(own, { ...spent, waitMs })
-    : createNoModelError({
-        selector: describeSelector(selector),
-        tried,
-        passedOver,
-        ...spent,
-        retryAfterMs: earliestMs,
-        waitMs,
-        limited:
-          isLimited && tried.every(({ error: { code, retry } }) => code === 'model_rate_limited' && retry),
-      })
+  if (own) return createCallError(own, { ...spent, waitMs })
+  return createNoModelError({
+    selector: describeSelector(selector),
+    tried,
+    passedOver,
+    ...spent,
+    retryAfterMs: earliestMs,
+    waitMs,
+    limited: isLimited && tried.every(({ error: { code, retry } }) => code === 'model_rate_limited' && retry),
+  })
 }
 
 const withImages = (selector: ModelSelector, ask: CanonicalRequest): ModelSelector =>
