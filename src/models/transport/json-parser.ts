@@ -31,6 +31,7 @@ const replaceWithin = (root: Container, replace: (item: object) => object): void
 /** Runs in its own thread, and gets the text in parts, then null. Long lists of numbers come back as arrays whose memory is handed over, not copied. Its reply has `value`, or the `problem` of the text, which follows "the model server sent". */
 const threadScript = `
   const { parentPort, workerData: limits } = require('node:worker_threads')
+  // the source of parse calls quoteNumbers by this name
   const quoteNumbers = ${quoteNumbers}
   const parse = ${parseExactJson}
   const scan = ${scanJson}

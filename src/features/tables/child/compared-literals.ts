@@ -61,9 +61,9 @@ export const checkLiterals = (
     const name = quoteName(column.name)
     return { ...column, name, select: (what: string) => select(what, found?.table ?? '') }
   }
-  /** A name that a select gives is nobody's column. */
+  /** The column of a name; null for one that the statement itself gives (`AS`). */
   const findColumn = (at: number) => (findNamed(at) === at ? findOnly(tokens[at]?.name) : null)
-  /** Here it is followed, unless a table has it too: the clause decides which of both SQLite means. */
+  /** The same, but an alias stands for its column, unless a table has a column of this name too: SQLite means one or the other by the clause. */
   const findSorted = (at: number) => findColumn(findOnly(tokens[at]?.name) === undefined ? findNamed(at) : at)
   /** Of a text column that is sorted, or compared with a date. */
   const checkTexts = (column: ReturnType<typeof findColumn>, literal?: string): void => {
