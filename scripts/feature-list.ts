@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { readFileKind } from '../src/features/load-features.ts'
+import { readFileKind } from '../src/features/definition-files.ts'
 import { root } from './source-tree.ts'
 
 const folder = join(root, 'src/features')
@@ -30,8 +30,8 @@ export const renderFeatureList = (): string => {
     /\bexecutor\b/.test(readFileSync(join(folder, id, 'feature.ts'), 'utf8')),
   )
   const imports = early.map((id) => `import ${id} from '../features/${id}/feature.ts'\n`)
-  return `import type { FeatureDefinition } from '../features/definitions.ts'
-import type { FeatureSource } from '../features/load-features.ts'
+  return `import type { FeatureSource } from '../features/definition-files.ts'
+import type { FeatureDefinition } from '../features/definitions.ts'
 ${imports.join('')}import { groupBy } from '../infra/lib/group-by.ts'
 
 const files: FeatureSource['files'] = {

@@ -1,5 +1,5 @@
+import type { FeatureSource } from '../features/definition-files.ts'
 import type { FeatureDefinition } from '../features/definitions.ts'
-import type { FeatureSource } from '../features/load-features.ts'
 import payments from '../features/payments/feature.ts'
 import { groupBy } from '../infra/lib/group-by.ts'
 

@@ -1,4 +1,4 @@
-import { type FeatureSource, listFilesOfKinds } from '../features/load-features.ts'
+import { type FeatureSource, listFilesOfKinds } from '../features/definition-files.ts'
 import type { LoadedParts } from '../graph/load.ts'
 import type { Config } from '../infra/config/config.ts'
 import { loadOwnParts } from '../project/load-project.ts'

@@ -1,5 +1,6 @@
 import { basename, dirname, join, relative } from 'node:path'
-import { type FeatureSource, isFeatureFile, loadFeatures, readFileKind } from '../features/load-features.ts'
+import { type FeatureSource, isFeatureFile, readFileKind } from '../features/definition-files.ts'
+import { loadFeatures } from '../features/load-features.ts'
 import { isOfPackage, listCodeFiles, loadInTime, type PartSource } from '../graph/load.ts'
 import type { Migration } from '../infra/database/migration.ts'
 import { readMigrations } from '../infra/database/migrations.ts'

@@ -1,7 +1,7 @@
 import { createBacklogReader } from '../engine/runs/backlog.ts'
 import { endLeases } from '../engine/runs/leases.ts'
 import { metricsRef } from '../features/core.ref.ts'
-import type { FeatureSource } from '../features/load-features.ts'
+import type { FeatureSource } from '../features/definition-files.ts'
 import type { Config } from '../infra/config/config.ts'
 import { ensureDatabaseId } from '../infra/database/database-id.ts'
 import { openDatabases } from '../infra/database/open-database.ts'

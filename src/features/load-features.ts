@@ -1,130 +1,29 @@
-import { basename, extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { z } from 'zod'
+import { basename } from 'node:path'
 import type { DeleteOfUser } from '../accounts/users.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import type { ServiceFactories } from '../engine/runs/run-services.ts'
-import { describeLoadError, type PartFile } from '../graph/load.ts'
-import { describeIssues, isFunction } from '../graph/requests.ts'
 import type { Config, Environment } from '../infra/config/config.ts'
-import { repeatWork } from '../infra/lib/repeat-work.ts'
 import type { App, RouteServer } from '../routes/route.ts'
-import { isMasonError, toSettingsError } from '../state/errors.ts'
+import { toSettingsError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { FeatureServices } from '../state/ports/services.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import { configRef } from './core.ref.ts'
+import { type FeatureSource, isFeatureFile, type Loaded, loadKind, refuseFile } from './definition-files.ts'
 import type { Definition, Needs, Ref } from './definitions.ts'
+import { startLoops } from './start-loops.ts'
 
-/** A folder of a feature: what its files load, by their names. */
-export type FeatureSource = {
-  folder: string
-  files: Readonly<Record<string, () => Promise<{ default: unknown }>>>
-  /** Of a product, whose folders are absolute: the folder of its migrations. */
-  migrations?: string
+/** Notes what a file has as its own; throws where `owners` says that another file, or the core, has it. */
+const claim = (owners: Map<string, string>, id: string, file: string, has: string, what: string): void => {
+  const other = owners.get(id)
+  if (other !== undefined)
+    throw toSettingsError(
+      `${file} and ${other} both ${has} "${id}"`,
+      `give one of them another ${what}, or remove it`,
+    )
+  owners.set(id, file)
 }
-
-type Kind = Definition['kind']
-type OfKind<Name extends Kind> = Extract<Definition, { kind: Name }>
-/** One definition with the file that has it. */
-type Loaded<Name extends Kind> = { file: string; source: FeatureSource; definition: OfKind<Name> }
-
-const text = z.string()
-const word = z.string().regex(/^[a-z][a-z0-9_-]*$/, 'is not of a-z, 0-9, _ and - after a letter')
-const hasShape = (given: unknown): boolean => given instanceof Object && 'shape' in given
-const settings = z.custom(hasShape, 'is not z.object({ … })').optional()
-const handle = z.looseObject(
-  { id: text },
-  'is not a handle: import it by the name under which its *.ref.ts, or mason-runtime/features, exports it',
-)
-const needs = z.record(text, handle)
-const texts = z.array(text)
-const everyMs = z.number().positive().lte(2_147_483_647)
-const any = z.unknown().optional()
-const maybe = isFunction.optional()
-/** The fields of each kind of file, and no others; none: its loader checks it. Files of a product run as they are, and no compiler has looked at them. */
-const members: Readonly<Record<Kind, z.ZodRawShape>> = {
-  feature: { id: text, tables: texts, needs: texts.optional(), settings, sealed: any, executor: any },
-  tool: {},
-  node: {},
-  reader: {},
-  'run-service': { name: text, needs, open: isFunction },
-  service: { provides: handle, needs, start: isFunction },
-  routes: { needs, add: isFunction },
-  resource: {},
-  loop: { name: text, everyMs, needs, run: isFunction, drain: maybe },
-  metrics: { name: word, help: text, label: word, needs, read: isFunction },
-  retention: { sweep: maybe, deleteOfUser: maybe },
-  command: { name: word, description: text, add: isFunction },
-  process: { name: text, role: text, open: isFunction },
-  doctor: { name: text, settings: texts, check: isFunction },
-  keys: {},
-}
-const kinds = Object.keys(members) as Kind[]
-
-/** Whether it is the `feature.ts` of its folder; `.js` once built. */
-export const isFeatureFile = (file: string): boolean => /^feature\.[cm]?[jt]sx?$/.test(file)
-
-/** What the file of a feature defines, by its name; null for handles, tests, and files that others import. */
-export const readFileKind = (folder: string, file: string): Kind | null => {
-  const suffix = isFeatureFile(file) ? 'feature' : (/\.([^./]+)\.[cm]?[jt]sx?$/.exec(file)?.[1] ?? null)
-  if (suffix === null || suffix === 'ref' || suffix === 'test') return null
-  const kind = kinds.find((one) => one === suffix)
-  if (kind !== undefined) return kind
-  throw toSettingsError(
-    `${folder}/${file} has the unknown suffix .${suffix}.ts`,
-    `use one of .${kinds.slice(1).join('.ts, .')}.ts and .ref.ts, or no second dot in the name`,
-  )
-}
-
-const refuseFile = (file: string) => (error: unknown) => {
-  // it names its own remedy
-  if (isMasonError(error) && error.code !== 'internal') throw error
-  throw toSettingsError(`${file} ${describeLoadError(error)}`, 'correct the file', error)
-}
-
-/** Loads the files of one kind of all features, sorted by folder and name. */
-export const loadKind = async <Name extends Kind>(
-  sources: readonly FeatureSource[],
-  kind: Name,
-): Promise<Loaded<Name>[]> => {
-  const files = sources.flatMap((source) =>
-    Object.entries(source.files)
-      .filter(([file]) => readFileKind(source.folder, file) === kind)
-      .map(([file, load]) => ({ file: `${source.folder}/${file}`, source, load })),
-  )
-  files.sort((a, b) => (a.file < b.file ? -1 : 1))
-  return Promise.all(
-    files.map(async ({ file, source, load }) => {
-      const { default: definition } = await load().catch(refuseFile(file))
-      const define = `define${kind.replaceAll(/(?:^|-)(.)/g, (_, letter) => letter.toUpperCase())}`
-      const { kind: defined, ...given } = (definition ?? {}) as Record<string, unknown>
-      if (defined !== kind)
-        throw toSettingsError(
-          `${file} has no ${kind} as its default export`,
-          `write: export default ${define}({ … })`,
-        )
-      const shape = members[kind]
-      const problem = Object.keys(shape).length > 0 && describeIssues(z.strictObject(shape), given)
-      if (problem)
-        throw toSettingsError(`${file} has wrong fields: ${problem}`, `correct them in ${define}({ … })`)
-      return { file, source, definition: definition as OfKind<Name> }
-    }),
-  )
-}
-
-/** The files of these kinds of all features: of nodes and tools for `loadParts`, and of readers for the file process. */
-export const listFilesOfKinds = (sources: readonly FeatureSource[], ...kindsOfFiles: Kind[]): PartFile[] =>
-  sources.flatMap(({ folder, files, migrations }) =>
-    Object.entries(files)
-      .filter(([file]) => kindsOfFiles.some((kind) => kind === readFileKind(folder, file)))
-      .map(([file, load]) => {
-        if (migrations !== undefined) return { path: join(folder, file), load }
-        const built = `../../${folder}/${file.replace(/\.ts$/, extname(import.meta.url))}`
-        return { path: fileURLToPath(new URL(built, import.meta.url)), load }
-      }),
-  )
 
 /** The settings of a feature by its handle. Throws what is wrong with all of its variables, never with a value. */
 const readFeatureSettings = (
@@ -153,18 +52,14 @@ export const loadFeatures = async (sources: readonly FeatureSource[]): Promise<L
       `${without.folder} has no feature.ts`,
       'add it: export default defineFeature({ id, tables: [] }), or remove the folder',
     )
+  const owners = new Map<string, string>()
   for (const { file, definition } of features) {
     if (!/^[a-z][a-z0-9-]*$/.test(definition.id))
       throw toSettingsError(
         `${file} has the id "${definition.id}"`,
         'use lower-case letters, digits and dashes',
       )
-    const other = features.find((one) => one.file !== file && one.definition.id === definition.id)
-    if (other)
-      throw toSettingsError(
-        `${file} and ${other.file} both define the feature "${definition.id}"`,
-        'give one of them another id, or remove it',
-      )
+    claim(owners, definition.id, file, 'define the feature', 'id')
   }
   return features
 }
@@ -192,92 +87,66 @@ export type Provided = readonly [ref: Ref<unknown>, value: unknown]
 /** `value` under its handle. */
 export const provide = <Value>(ref: Ref<Value>, value: NoInfer<Value>): Provided => [ref, value]
 
-/** Starts the services of these handles, each after what it needs. Throws for a circle, and for a handle that is not provided, or twice. */
-const startServices = (
-  services: readonly Loaded<'service'>[],
+/**
+ * Starts services, each after what it needs: all, or those of these handles and what they need. Of the latter no other file is loaded than
+ * those named as the last part of a handle, of its feature, or of any where the handle is the core's.
+ * Throws for a circle, and for a handle that is not provided, or twice.
+ */
+const startServices = async (
+  sources: readonly FeatureSource[],
   core: readonly Provided[],
-  refs: readonly Ref<unknown>[],
+  only?: readonly Ref<unknown>[],
   standIn?: () => unknown,
-) => {
-  const values = new Map(core.map(([ref, value]) => [ref.id, value]))
+): Promise<Map<string, unknown>> => {
+  const values = new Map(core.map(([{ id }, value]) => [id, value]))
+  const owners = new Map(core.map(([{ id }]) => [id, 'the core']))
   const byId = new Map<string, Loaded<'service'>>()
-  for (const service of services) {
+  const add = (service: Loaded<'service'>): void => {
     const { id } = service.definition.provides
-    const other = byId.get(id)?.file ?? (values.has(id) ? 'the core' : null)
-    if (other !== null)
-      throw toSettingsError(
-        `${service.file} and ${other} both provide "${id}"`,
-        'give one of them another handle, or remove it',
-      )
+    claim(owners, id, service.file, 'provide', 'handle')
     byId.set(id, service)
   }
-  const start = (id: string, users: readonly string[]): void => {
+  const loadProvider = async (id: string): Promise<void> => {
+    const [feature = '', name = ''] = id.split('.', 2)
+    const isNamed = ({ file, source }: { file: string; source: FeatureSource }): boolean =>
+      basename(file) === `${name}.service.ts` && ['core', basename(source.folder)].includes(feature)
+    const services = await loadKind(sources, 'service', isNamed)
+    services.filter(({ definition }) => definition.provides.id === id).forEach(add)
+  }
+  const start = async (id: string, users: readonly string[]): Promise<void> => {
+    if (values.has(id)) return
+    if (only && !byId.has(id)) await loadProvider(id)
     const service = byId.get(id)
     // what is missing is named with the file that needs it
-    if (values.has(id) || !service) return
+    if (!service) return
     const { file, definition } = service
     if (users.includes(file))
       throw toSettingsError(
         `services need each other in a circle: ${[...users.slice(users.indexOf(file)), file].join(' -> ')}`,
         'move what both need to a service of its own',
       )
-    for (const ref of Object.values(definition.needs)) start(ref.id, [...users, file])
+    for (const need of Object.values(definition.needs)) await start(need.id, [...users, file])
     const needed = resolveNeeds(file, definition.needs, (need) => values.get(need))
     values.set(id, standIn?.() ?? definition.start(needed))
   }
-  for (const { id } of refs) start(id, [])
+  if (!only) (await loadKind(sources, 'service')).forEach(add)
+  for (const id of only?.map((ref) => ref.id) ?? byId.keys()) await start(id, [])
   return values
 }
 
-type RunServices = Pick<ServiceFactories, keyof FeatureServices>
-
-const loadRunServices = async (
+/** The definitions of one kind, each with the values of what it needs. */
+const loadWithNeeds = async <Name extends Extract<Definition, { needs: Needs }>['kind']>(
   sources: readonly FeatureSource[],
-  coreNames: readonly string[],
+  kind: Name,
   read: Reader,
-): Promise<RunServices> => {
-  const files = new Map(coreNames.map((name) => [name, 'the core']))
-  const services = (await loadKind(sources, 'run-service')).map(({ file, definition }) => {
-    const { name, needs, open } = definition
-    const other = files.get(name)
-    if (other !== undefined)
-      throw toSettingsError(
-        `${file} and ${other} both define the service of runs "${name}"`,
-        'give one of them another name, or remove it',
-      )
-    files.set(name, file)
-    const needed = resolveNeeds(file, needs, read)
-    return [name, (run: RunClaim, sql: Sql) => open(needed, run, sql)] as const
-  })
-  return Object.fromEntries(services) as never
-}
-
-/** The files that may provide a handle: named as its last part, of its feature, or of any where the handle is the core's. */
-const onlyFilesOf = (sources: readonly FeatureSource[], ids: readonly string[]): FeatureSource[] =>
-  sources.map(({ folder, files }) => ({
-    folder,
-    files: Object.fromEntries(
-      Object.entries(files).filter(([file]) =>
-        ids.some((id) => {
-          const [feature = '', name = ''] = id.split('.', 2)
-          return basename(file) === `${name}.service.ts` && ['core', basename(folder)].includes(feature)
-        }),
-      ),
-    ),
+) =>
+  (await loadKind(sources, kind)).map(({ file, definition }) => ({
+    file,
+    definition,
+    needed: resolveNeeds(file, (definition as { needs: Needs }).needs, read),
   }))
 
-/** The services of these handles and of what they need; no other file is loaded. */
-const loadServicesOf = async (
-  sources: readonly FeatureSource[],
-  refs: readonly Ref<unknown>[],
-): Promise<Loaded<'service'>[]> => {
-  const ids = new Set(refs.map(({ id }) => id))
-  for (let known = 0; ; known = ids.size) {
-    const services = await loadKind(onlyFilesOf(sources, [...ids]), 'service')
-    if (ids.size === known) return services
-    for (const { definition } of services) for (const { id } of Object.values(definition.needs)) ids.add(id)
-  }
-}
+type RunServices = Pick<ServiceFactories, keyof FeatureServices>
 
 /** The features of one process, with their services started: all, or only these and what they need, of which no other file is loaded. */
 export const openFeatures = async (
@@ -290,9 +159,7 @@ export const openFeatures = async (
   const features = only ? [] : await loadFeatures(sources)
   const config = core.find(([{ id }]) => id === configRef.id)?.[1] as Config | undefined
   const settings = features.flatMap((feature) => readFeatureSettings(feature, config?.featureVariables))
-  const services = only ? await loadServicesOf(sources, only) : await loadKind(sources, 'service')
-  const wanted = only ?? services.map(({ definition }) => definition.provides)
-  const values = startServices(services, [...core, ...settings], wanted, standIn)
+  const values = await startServices(sources, [...core, ...settings], only, standIn)
   const read: Reader = (id) => values.get(id)
   const find = <Value>({ id }: Ref<Value>): Value | null => (read(id) as Value | undefined) ?? null
   return {
@@ -301,50 +168,41 @@ export const openFeatures = async (
     /** Throws where no feature provides it. */
     get: <Value>(ref: Ref<Value>): Value => find(ref) ?? throwMissing('the caller', ref.id),
     /** The services of runs by their names, which none of the core's may have. */
-    loadRunServices: (coreNames: readonly string[]) => loadRunServices(sources, coreNames, read),
+    async loadRunServices(coreNames: readonly string[]): Promise<RunServices> {
+      const owners = new Map(coreNames.map((name) => [name, 'the core']))
+      const opening = (await loadWithNeeds(sources, 'run-service', read)).map(
+        ({ file, definition: { name, open }, needed }) => {
+          claim(owners, name, file, 'define the service of runs', 'name')
+          return [name, (run: RunClaim, sql: Sql) => open(needed, run, sql)] as const
+        },
+      )
+      return Object.fromEntries(opening) as never
+    },
     addRoutes: (app: App, server: RouteServer): Promise<void> => addFeatureRoutes(sources, app, server, read),
     /** What is read at each scrape. */
     async loadCounters() {
-      return (await loadKind(sources, 'metrics')).map(({ file, definition: { needs, ...counter } }) => {
-        const needed = resolveNeeds(file, needs, read)
-        return { ...counter, read: () => counter.read(needed) }
-      })
+      const counters = await loadWithNeeds(sources, 'metrics', read)
+      return counters.map(({ definition, needed }) => ({
+        ...definition,
+        read: () => definition.read(needed),
+      }))
     },
     /** What features delete, by age and with a user. */
     async loadRetention() {
       const parts = (await loadKind(sources, 'retention')).map(({ definition }) => definition)
-      const deletions = parts.flatMap(({ deleteOfUser }) => deleteOfUser ?? [])
       return {
         sweeps: parts.flatMap(({ sweep }) => sweep ?? []),
         async deleteOfUser(...user: Parameters<DeleteOfUser>): Promise<boolean> {
           let hadSome = false
-          for (const deleteOne of deletions) hadSome = (await deleteOne(...user)) || hadSome
+          for (const part of parts) if (await part.deleteOfUser?.(...user)) hadSome = true
           return hadSome
         },
       }
     },
     /** The loops of a worker; throws for a handle that is missing, so that nothing has begun then. */
     async loadLoops() {
-      const loops = (await loadKind(sources, 'loop')).map(({ file, definition }) => ({
-        ...definition,
-        needed: resolveNeeds(file, definition.needs, read),
-      }))
-      return (clock: Clock, log: Log): { stop(): Promise<void> } => {
-        const stops = loops.map(({ name, everyMs, needed, run, drain }) => {
-          const repeated = repeatWork(() => run(needed), everyMs, clock, log, name)
-          return async (): Promise<void> => {
-            const lastRun = repeated.stop()
-            // one that does not end well keeps no other from ending
-            await (drain?.(needed, lastRun) ?? lastRun).catch((error: unknown) =>
-              log.warn({ error: String(error) }, `${name}: stopping failed`),
-            )
-          }
-        })
-        return {
-          /** In reverse; waits for all together. */
-          stop: async () => void (await Promise.all(stops.reverse().map((stop) => stop()))),
-        }
-      }
+      const loops = await loadWithNeeds(sources, 'loop', read)
+      return (clock: Clock, log: Log) => startLoops(loops, clock, log)
     },
   }
 }
@@ -366,9 +224,8 @@ export const addFeatureRoutes = async (
   server: RouteServer,
   read: Reader,
 ): Promise<void> => {
-  const resources = await loadKind(sources, 'resource')
-  for (const { file, definition } of [...resources, ...(await loadKind(sources, 'routes'))]) {
-    const needed = resolveNeeds(file, definition.needs, read)
+  const resources = await loadWithNeeds(sources, 'resource', read)
+  const routes = await loadWithNeeds(sources, 'routes', read)
+  for (const { file, definition, needed } of [...resources, ...routes])
     await (async () => definition.add(app, needed, server))().catch(refuseFile(file))
-  }
 }

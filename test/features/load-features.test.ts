@@ -8,6 +8,12 @@ import { defineCommand } from '../../src/features/command-definition.ts'
 import { configRef, databaseRef } from '../../src/features/core.ref.ts'
 import { defineResource } from '../../src/features/define-resource.ts'
 import {
+  type FeatureSource,
+  listFilesOfKinds,
+  loadKind,
+  readFileKind,
+} from '../../src/features/definition-files.ts'
+import {
   type Definition,
   defineFeature,
   defineLoop,
@@ -18,14 +24,7 @@ import {
   defineService,
   optional,
 } from '../../src/features/definitions.ts'
-import {
-  type FeatureSource,
-  listFilesOfKinds,
-  loadKind,
-  openFeatures,
-  provide,
-  readFileKind,
-} from '../../src/features/load-features.ts'
+import { openFeatures, provide } from '../../src/features/load-features.ts'
 import { buildGraph } from '../../src/graph/build.ts'
 import { type LoadedParts, loadInTime, loadParts } from '../../src/graph/load.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
@@ -295,7 +294,7 @@ describe('an error of features names both sides and the remedy', () => {
       open(folder('a', {}), folder('b', {}, defineFeature({ id: 'a', tables: [] }))),
     ).rejects.toEqual(
       refuses(
-        'features/a/feature.ts and features/b/feature.ts both define the feature "a"',
+        'features/b/feature.ts and features/a/feature.ts both define the feature "a"',
         'give one of them another id, or remove it',
       ),
     )

@@ -1,5 +1,6 @@
+import { loadKind } from '../../features/definition-files.ts'
 import type { KeysDefinition, SealedTable } from '../../features/keys-definition.ts'
-import { loadFeatures, loadKind } from '../../features/load-features.ts'
+import { loadFeatures } from '../../features/load-features.ts'
 import type { Config, Environment } from '../../infra/config/config.ts'
 import { masterKeyCommand } from '../../infra/config/settings.ts'
 import type { Database } from '../../infra/database/database.ts'

@@ -1,4 +1,4 @@
-import type { FeatureSource } from '../../../features/load-features.ts'
+import type { FeatureSource } from '../../../features/definition-files.ts'
 import type { Config } from '../../../infra/config/config.ts'
 import type { Migration } from '../../../infra/database/migration.ts'
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import * as core from '../../../features/core.ref.ts'
-import { type FeatureSource, loadFeatures, loadKind, openFeatures } from '../../../features/load-features.ts'
+import { type FeatureSource, loadKind } from '../../../features/definition-files.ts'
+import { loadFeatures, openFeatures } from '../../../features/load-features.ts'
 import type { Config, Environment } from '../../../infra/config/config.ts'
 import { databaseSettings, type ProcessRole } from '../../../infra/config/role-settings.ts'
 import { isMasonError, toErrorMessage } from '../../../state/errors.ts'

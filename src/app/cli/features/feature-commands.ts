@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { CommandTools } from '../../../features/command-definition.ts'
-import { type FeatureSource, loadKind } from '../../../features/load-features.ts'
+import { type FeatureSource, loadKind } from '../../../features/definition-files.ts'
 import { toSettingsError } from '../../../state/errors.ts'
 import { featureSources } from '../../features.generated.ts'
 import { exitCodes, UsageError } from '../errors.ts'

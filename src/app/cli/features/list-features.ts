@@ -1,9 +1,5 @@
-import {
-  addFeatureRoutes,
-  type FeatureSource,
-  loadFeatures,
-  loadKind,
-} from '../../../features/load-features.ts'
+import { type FeatureSource, loadKind } from '../../../features/definition-files.ts'
+import { addFeatureRoutes, loadFeatures } from '../../../features/load-features.ts'
 import type { Environment } from '../../../infra/config/config.ts'
 import { featureSources } from '../../features.generated.ts'
 import { listOwnSources, loadFeatureSources } from '../../load-feature-sources.ts'

@@ -1,5 +1,6 @@
+import { loadKind } from '../../../features/definition-files.ts'
 import type { ProcessDefinition } from '../../../features/definitions.ts'
-import { findService, loadKind } from '../../../features/load-features.ts'
+import { findService } from '../../../features/load-features.ts'
 import type { Environment } from '../../../infra/config/config.ts'
 import { watchEventLoop } from '../../../infra/lib/watchdog.ts'
 import type { Scrubber } from '../../../infra/secrets/scrubber.ts'
