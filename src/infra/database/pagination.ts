@@ -9,17 +9,13 @@ import { isValueList } from './named-parameters.ts'
 export const positionSchema = z.strictObject({
   at: z
     .string()
-    .regex(/^(?!0000)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/)
-    .refine((at) => isDate(at)),
+    .regex(
+      /^(?!0000)\d{4}-\d\d-\d\d ([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/,
+    )
+    // the server fails on a day that the calendar does not have
+    .refine((at) => z.iso.date().safeParse(at.slice(0, 10)).success),
   id: idSchema,
 })
-
-/** Whether the date exists in the calendar; the server would fail on others. */
-const isDate = (at: string): boolean => {
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = at.split(/[-: .+]/).map(Number)
-  const date = new Date(Date.UTC(year, month - 1, day, hour, minute, second))
-  return date.getUTCMonth() === month - 1 && date.getUTCHours() === hour && date.getUTCMinutes() === minute
-}
 
 /** Encodes the position of a page's end as an opaque cursor. */
 export const writeCursor = (position: unknown): string =>
