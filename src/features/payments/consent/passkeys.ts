@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import { ensureBusiness } from '../../../accounts/businesses.ts'
-import { type Database, queryOne } from '../../../infra/database/database.ts'
+import { type Database, hasRow, queryOne } from '../../../infra/database/database.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import { hashText } from '../mandates/tokens/encoding.ts'
@@ -132,12 +132,19 @@ export const createPasskeys = (
         })
     })
   },
-  /** Deletes the open links and passkeys of a user, in this order: a link that is being used has its passkey stored by then. Safe to repeat. */
-  async remove(businessId: string, userId: string): Promise<void> {
-    for (const table of ['consent_links', 'passkeys'])
-      await database.query(`DELETE FROM ${table} WHERE tenant = $1 AND user_id = $2`, [businessId, userId])
-  },
+  /** See `deletePasskeys`. */
+  remove: (businessId: string, userId: string) => deletePasskeys(database, businessId, userId),
 })
+
+/**
+ * Deletes the open links and passkeys of a user, in this order: a link that is being used has its passkey stored by then. Safe to
+ * repeat. Whether there was a passkey: a link is nothing that a caller would look for.
+ */
+export const deletePasskeys = async (sql: Sql, businessId: string, userId: string): Promise<boolean> => {
+  const ofUser = 'WHERE tenant = $1 AND user_id = $2'
+  await sql.query(`DELETE FROM consent_links ${ofUser}`, [businessId, userId])
+  return hasRow(sql, `DELETE FROM passkeys ${ofUser} RETURNING 1`, [businessId, userId])
+}
 
 /** See `createPasskeys`. */
 export type Passkeys = ReturnType<typeof createPasskeys>
