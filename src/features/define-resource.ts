@@ -38,7 +38,6 @@ import type { Needed, Needs, ResourceDefinition } from './definitions.ts'
  *   path: '/admin/v1/announcements',
  *   one: 'an announcement',
  *   many: 'announcements',
- *   ids: ['Announcement', 'Announcements'],
  *   input: input.meta({ examples: [{ text: 'Closed on Monday' }] }),
  *   change: toChangeSchema(input.pick({ text: true })).meta({ examples: [{ text: 'Open' }] }),
  *   view: toViewSchema(input.shape),

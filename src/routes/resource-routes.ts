@@ -4,7 +4,7 @@ import { MasonError } from '../state/errors.ts'
 import { idSchema } from '../state/run-request.ts'
 import { omitUndefined, pageSchema, plainPageQuery } from './parameters.ts'
 import type { ProblemCode } from './problems.ts'
-import { type App, createDocs, type RouteDoc, type RouteServer } from './route.ts'
+import { type App, createDocs, type RouteDoc, type RouteServer, respondsWith } from './route.ts'
 
 type Operation = 'list' | 'create' | 'get' | 'change' | 'remove'
 
@@ -20,8 +20,8 @@ export type Resource<
   /** Its name in texts, such as `a key`, and the plural. */
   one: string
   many: string
-  /** Singular and plural in operation ids. */
-  ids: readonly [one: string, many: string]
+  /** Singular and plural in operation ids, where they are not those of the texts: `TrustedKey` for `a trusted key`. */
+  ids?: readonly [one: string, many: string]
   input: Input
   /** Absent: one never changes, and is never deleted. */
   change?: Change
@@ -65,6 +65,10 @@ export const readAdminRequest = ({
 
 /** The name of a resource in messages: "a schedule" without its article. */
 export const toResourceName = (one: string): string => one.replace(/^an? /, '')
+
+const toId = (name: string): string => name.replaceAll(/(?:^| )(\w)/g, (_, letter) => letter.toUpperCase())
+const toIds = ({ one, many, ids }: NamedResource): readonly [one: string, many: string] =>
+  ids ?? [toId(toResourceName(one)), toId(many)]
 
 /** The schema of the parameters of a path, with `id` where it is that of one; null when there are none. */
 export const createParams = (path: string, one?: string): ZodObject | null => {
@@ -115,7 +119,8 @@ export const resourceRoutes = <
   app: App,
   resource: Resource<Input, Change, View, Created>,
 ): void => {
-  const { path, one, many, ids, input, change, view, store } = resource
+  const { path, one, many, input, change, view, store } = resource
+  const ids = toIds(resource)
   const parent = createParams(path)
   const listSchema = {
     ...(parent && { params: parent }),
@@ -124,10 +129,10 @@ export const resourceRoutes = <
   const params = createParams(path, one) as ZodObject
   const itemSchema = { params, ...(resource.query && { querystring: resource.query }) }
   const item = `${path}/:id`
-  const oneResponse = { 200: { description: one, schema: view } }
-  const config = (operation: Operation, id: string, summary: string, responses: RouteDoc['responses']) =>
+  const oneResponse = respondsWith(200, one, view)
+  const config = (operation: Operation, id: string, summary: string, doc: Pick<RouteDoc, 'responses'>) =>
     describeAdmin(resource, id, resource.summaries?.[operation] ?? summary, {
-      responses,
+      ...doc,
       problems: resource.problems?.[operation] ?? [],
       ...(resource.passesNumbers && { passesNumbers: true }),
     })
@@ -135,7 +140,7 @@ export const resourceRoutes = <
   app.get(path, {
     schema: listSchema,
     config: config('list', `list${ids[1]}`, `Lists ${many}, the latest first`, {
-      200: { description: 'One page', schema: pageSchema(view) },
+      ...respondsWith(200, 'One page', pageSchema(view)),
     }),
     handler: (request) => {
       const { scope, page } = readAdminRequest(request)
@@ -146,11 +151,7 @@ export const resourceRoutes = <
   app.post(path, {
     schema: { ...(parent && { params: parent }), body: input },
     config: config('create', `create${ids[0]}`, `Adds ${one}`, {
-      201: {
-        description: one,
-        schema: resource.created ?? view,
-        headers: { location: 'Path of the new one' },
-      },
+      ...respondsWith(201, one, resource.created ?? view, { location: 'Path of the new one' }),
     }),
     handler: async (request, reply) => {
       const created = await store().create(readAdminRequest(request).scope, request.body as z.output<Input>)
@@ -187,7 +188,7 @@ export const resourceRoutes = <
   app.delete(item, {
     schema: itemSchema,
     config: config('remove', `delete${ids[0]}`, `Deletes ${one} that nothing uses`, {
-      204: { description: 'It is deleted' },
+      ...respondsWith(204, 'It is deleted'),
     }),
     handler: async (request, reply) => {
       const { scope, id } = readAdminRequest(request)
@@ -236,8 +237,8 @@ export const actionRoute = <
       ...(resource.query && { querystring: resource.query }),
       ...(body && { body }),
     },
-    config: describeAdmin(resource, id ?? `${name}${resource.ids[0]}`, summary, {
-      responses: { 200: { description: 'The result', schema: response } },
+    config: describeAdmin(resource, id ?? `${name}${toIds(resource)[0]}`, summary, {
+      ...respondsWith(200, 'The result', response),
       ...(problems && { problems }),
       ...(bodyOptional && { bodyOptional }),
     }),

@@ -44,7 +44,10 @@ export const respondsWith = (
   status: number,
   description: string,
   schema?: ZodType,
-): Pick<RouteDoc, 'responses'> => ({ responses: { [status]: { description, ...(schema && { schema }) } } })
+  headers?: Readonly<Record<string, string>>,
+): Pick<RouteDoc, 'responses'> => ({
+  responses: { [status]: { description, ...(schema && { schema }), ...(headers && { headers }) } },
+})
 
 /** The documentation of a route: authentication, validation and /openapi.json all read it here. */
 export type RouteDoc = {

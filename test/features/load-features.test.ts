@@ -397,7 +397,6 @@ describe('an error of features names both sides and the remedy', () => {
       path: '/admin/v1/notes',
       one: 'a note',
       many: 'notes',
-      ids: ['Note', 'Notes'],
       input,
       change: input,
       view: input,

@@ -27,7 +27,6 @@ const announcements = defineResource({
   path: '/admin/v1/announcements',
   one: 'an announcement',
   many: 'announcements',
-  ids: ['Announcement', 'Announcements'],
   input: input.meta({ examples: [{ name: 'Holidays' }] }),
   change: toChangeSchema(input.pick({ name: true, text: true })).meta({ examples: [{ text: 'Open' }] }),
   view: toViewSchema(input.shape),

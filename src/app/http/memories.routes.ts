@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { businessQuery, createIdParams, omitUndefined, pageSchema } from '../../routes/parameters.ts'
-import { type App, createDocs } from '../../routes/route.ts'
+import { type App, createDocs, respondsWith } from '../../routes/route.ts'
 import { MasonError } from '../../state/errors.ts'
 import { memoryViewSchema, userKnowledgeSchema } from '../../state/memory-view.ts'
 import { createFieldsError } from '../../state/resource-schema.ts'
@@ -50,12 +50,7 @@ export const memoriesRoutes = (app: App): void => {
         description:
           'data: their memories. profile: the fields of their profile, learned or set by an admin, with the session and run that ' +
           'taught each, and when. summaries: the summaries of their sessions. The sessions themselves: GET /v1/sessions.',
-        responses: {
-          200: {
-            description: 'All of it',
-            schema: pageSchema(memoryViewSchema).extend(userKnowledgeSchema.shape),
-          },
-        },
+        ...respondsWith(200, 'All of it', pageSchema(memoryViewSchema).extend(userKnowledgeSchema.shape)),
       },
     ),
     handler: async ({ business: { memories }, query: { user_id } }, reply) => {

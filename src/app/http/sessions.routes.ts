@@ -138,13 +138,7 @@ export const sessionsRoutes = (app: App): void => {
       'forkSession',
       'Creates a session with everything up to an action of a turn that has ended',
       {
-        responses: {
-          201: {
-            description: 'The new session',
-            schema: sessionViewSchema,
-            headers: { location: 'Path of the new session' },
-          },
-        },
+        ...respondsWith(201, 'The new session', sessionViewSchema, { location: 'Path of the new session' }),
         problems: ['in_use'],
       },
     ),

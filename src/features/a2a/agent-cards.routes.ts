@@ -9,7 +9,6 @@ const cards = {
   path: '/admin/v1/businesses',
   one: 'an agent card',
   many: 'agent cards',
-  ids: ['AgentCard', 'AgentCards'],
   remedy: 'PUT /admin/v1/businesses/{id}/agent-card adds it',
 } as const
 

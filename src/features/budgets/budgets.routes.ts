@@ -14,7 +14,6 @@ export default defineRoutes({
       path: '/admin/v1/budgets',
       one: 'a budget',
       many: 'budgets',
-      ids: ['Budget', 'Budgets'],
       ...budgetSchemas,
       filter: businessQuery,
       summaries: {

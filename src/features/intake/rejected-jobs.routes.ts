@@ -8,12 +8,7 @@ import { defineRoutes } from '../definitions.ts'
 import { rejectedJobDataSchema, rejectedJobSchema } from './rejected-job.ts'
 import { createRejectedJobs } from './rejected-jobs.ts'
 
-const resource = {
-  path: '/admin/v1/rejected-jobs',
-  one: 'a rejected job',
-  many: 'rejected jobs',
-  ids: ['RejectedJob', 'RejectedJobs'],
-} as const
+const resource = { path: '/admin/v1/rejected-jobs', one: 'a rejected job', many: 'rejected jobs' } as const
 
 const jobParams = createIdParams('rejected job')
 const resubmitBodySchema = z
@@ -58,13 +53,7 @@ export default defineRoutes({
         'Submits a rejected job again, as it was sent or with corrected data; repeated it returns the same run',
         {
           bodyOptional: true,
-          responses: {
-            202: {
-              description: 'The run',
-              schema: admittedRunSchema,
-              headers: { location: 'Path of the run' },
-            },
-          },
+          ...respondsWith(202, 'The run', admittedRunSchema, { location: 'Path of the run' }),
           problems: ['session_of_another_user', 'idempotency_conflict', 'quota_exceeded', 'budget_exhausted'],
         },
       ),

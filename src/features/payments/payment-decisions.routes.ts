@@ -8,7 +8,6 @@ const resource = {
   path: '/admin/v1/payments',
   one: 'a payment',
   many: 'payments',
-  ids: ['Payment', 'Payments'],
   remedy: 'a payment that no executor has taken yet can be neither refunded nor settled',
 } as const
 

@@ -9,7 +9,6 @@ const resource = {
   path: '/admin/v1/providers',
   one: 'a payment provider',
   many: 'payment providers',
-  ids: ['PaymentProvider', 'PaymentProviders'],
 } as const
 
 const filter = z.strictObject({

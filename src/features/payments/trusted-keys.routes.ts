@@ -3,12 +3,7 @@ import { defineRoutes } from '../definitions.ts'
 import { trustedKeysRef } from './payments.ref.ts'
 import { trustedKeySchemas, trustedKeysFilter } from './trust/trust-schemas.ts'
 
-const resource = {
-  path: '/admin/v1/trust',
-  one: 'a trusted key',
-  many: 'trusted keys',
-  ids: ['TrustedKey', 'TrustedKeys'],
-} as const
+const resource = { path: '/admin/v1/trust', one: 'a trusted key', many: 'trusted keys' } as const
 
 /** The keys of issuers whose signatures on mandates, carts and receipts are trusted. They end and never change. */
 export default defineRoutes({

@@ -82,7 +82,6 @@ export default defineResource({
   path: '/admin/v1/schedules',
   one: 'a schedule',
   many: 'schedules',
-  ids: ['Schedule', 'Schedules'],
   query: businessQuery,
   filter: businessQuery,
   remedy: 'name the business with ?business_id=; GET /admin/v1/schedules lists its schedules',

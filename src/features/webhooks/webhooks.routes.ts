@@ -21,12 +21,7 @@ import {
 import type { WebhookSettings } from './webhook-settings.ts'
 import { webhooksRef } from './webhooks.ref.ts'
 
-const webhooks = {
-  path: '/admin/v1/webhooks',
-  one: 'a webhook',
-  many: 'webhooks',
-  ids: ['Webhook', 'Webhooks'],
-} as const
+const webhooks = { path: '/admin/v1/webhooks', one: 'a webhook', many: 'webhooks' } as const
 
 const businesses = {
   path: '/admin/v1/businesses',

@@ -17,7 +17,6 @@ export const accountsRoutes = (app: App, server: ServerContext): void => {
     path: '/admin/v1/businesses',
     one: 'a business',
     many: 'businesses',
-    ids: ['Business', 'Businesses'],
     ...businessSchemas,
     isPermanent: true,
     summaries: {
@@ -33,7 +32,6 @@ export const accountsRoutes = (app: App, server: ServerContext): void => {
     path: '/admin/v1/tokens',
     one: 'a token',
     many: 'tokens',
-    ids: ['Token', 'Tokens'],
     ...tokenSchemas,
     created: newTokenSchema,
     filter: businessQuery,
@@ -51,7 +49,6 @@ export const accountsRoutes = (app: App, server: ServerContext): void => {
     path: '/admin/v1/users',
     one: 'a user',
     many: 'users',
-    ids: ['User', 'Users'],
     ...userSchemas,
     filter: businessQuery,
     query: businessQuery,

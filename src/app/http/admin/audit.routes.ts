@@ -15,7 +15,6 @@ export const auditRoutes = (app: App, { runtime }: ServerContext): void => {
     path: '/admin/v1/operators',
     one: 'an operator',
     many: 'operators',
-    ids: ['Operator', 'Operators'],
     ...operatorSchemas,
     created: newOperatorSchema,
     summaries: {

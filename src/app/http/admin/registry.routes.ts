@@ -15,7 +15,6 @@ export const registryRoutes = (app: App, server: ServerContext): void => {
     path: '/admin/v1/categories',
     one: 'a category',
     many: 'categories',
-    ids: ['Category', 'Categories'],
     ...categorySchemas,
     problems: { create: ['already_exists'], change: ['already_exists', 'in_use'], remove: ['in_use'] },
     store: () => registry().categories,
@@ -24,7 +23,6 @@ export const registryRoutes = (app: App, server: ServerContext): void => {
     path: '/admin/v1/routes',
     one: 'a route',
     many: 'routes',
-    ids: ['Route', 'Routes'],
     ...routeSchemas,
     filter: z.strictObject({
       role: z.string().max(200).describe('Of this role only').optional(),
@@ -38,7 +36,6 @@ export const registryRoutes = (app: App, server: ServerContext): void => {
     path: '/admin/v1/grants',
     one: 'a grant',
     many: 'grants',
-    ids: ['Grant', 'Grants'],
     ...grantSchemas,
     filter: z.strictObject({
       key_id: idSchema.describe('Of this key only').optional(),
@@ -58,7 +55,6 @@ const formatsRoutes = (app: App, server: ServerContext): void => {
     path: '/admin/v1/response-formats',
     one: 'a response format',
     many: 'response formats',
-    ids: ['ResponseFormat', 'ResponseFormats'],
   } as const
   resourceRoutes(app, {
     ...formats,

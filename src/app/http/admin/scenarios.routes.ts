@@ -14,7 +14,6 @@ export const scenariosRoutes = (app: App, { runtime }: ServerContext): void => {
     path: '/admin/v1/scenarios',
     one: 'a scenario',
     many: 'scenarios',
-    ids: ['Scenario', 'Scenarios'],
     ...scenarioSchemas,
     problems: { create: ['already_exists'], change: ['already_exists'] },
     summaries: { remove: 'Deletes a scenario; requests that name it continue as if it were free text' },

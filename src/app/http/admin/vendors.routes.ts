@@ -40,7 +40,6 @@ export const vendorsRoutes = (app: App, server: ServerContext): void => {
     path: '/admin/v1/vendors',
     one: 'a vendor',
     many: 'vendors',
-    ids: ['Vendor', 'Vendors'],
     ...vendorSchemas,
     problems: conflicts,
     store: () => server.runtime.admin.registry.vendors,
@@ -49,7 +48,6 @@ export const vendorsRoutes = (app: App, server: ServerContext): void => {
     path: '/admin/v1/vendors/:vendor_id/endpoints',
     one: 'an endpoint',
     many: 'endpoints',
-    ids: ['Endpoint', 'Endpoints'],
     ...endpointSchemas,
     problems: conflicts,
     summaries: {
@@ -63,12 +61,7 @@ export const vendorsRoutes = (app: App, server: ServerContext): void => {
 
 const keysRoutes = (app: App, server: ServerContext): void => {
   const registry = () => server.runtime.admin.registry
-  const keys = {
-    path: '/admin/v1/vendors/:vendor_id/keys',
-    one: 'a key',
-    many: 'keys',
-    ids: ['Key', 'Keys'],
-  } as const
+  const keys = { path: '/admin/v1/vendors/:vendor_id/keys', one: 'a key', many: 'keys' } as const
   resourceRoutes(app, {
     ...keys,
     ...keySchemas,
