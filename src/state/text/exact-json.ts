@@ -1,15 +1,18 @@
 /**
- * What a JSON text holds: `numbers` are those in lists, `values` all else, `names` the different names of fields (Infinity where one has
- * more than 10,000 characters as written), `long` where numbers begin that `JSON.parse` may change. An estimate where the text is not JSON.
+ * What a JSON text holds: `numbers` are those in lists, `values` all else, `names` the different names of fields (Infinity where one is
+ * longer than `nameLength`), `long` where numbers begin that `JSON.parse` may change. An estimate where the text is not JSON.
  */
 export type JsonSize = { values: number; numbers: number; depth: number; names: number; long: number[] }
+
+/** What may be in a JSON text at most. `nameLength`: characters of a name of a field, as written. */
+type JsonLimits = Partial<JsonSize> & { nameLength?: number }
 
 /**
  * Counts without parsing, until there is more than `max` of something; names only where `max` has them. It yields after each
  * `stepLength` characters, and uses nothing outside itself, so that a thread can be given its source.
  */
-export function* scanJson(text: string, max: Partial<JsonSize> = {}, stepLength = Infinity) {
-  const { values = Infinity, depth = Infinity, names = Infinity } = max
+export function* scanJson(text: string, max: JsonLimits = {}, stepLength = Infinity) {
+  const { values = Infinity, depth = Infinity, names = Infinity, nameLength = Infinity } = max
   const size: JsonSize = { values: 1, numbers: 0, depth: 0, names: 0, long: [] }
   const number = /\d[\d.eE+-]*/y
   const longNumber = /[1-9]\d{15}|\d[\d.]*[eE]\+?\d{3}/y
@@ -41,8 +44,7 @@ export function* scanJson(text: string, max: Partial<JsonSize> = {}, stepLength 
       const next = text.charCodeAt(at + 1)
       size[next <= 0x39 && next >= 0x2d ? 'numbers' : 'values']++
     } else if (code === 0x3a && max.names !== undefined && text.slice(end, at).trimEnd() === '"') {
-      // from 16,384 characters on, all names of one length have one hash, and are compared with each other
-      if (end - begin <= 10_001) size.names = known.add(text.slice(begin, end)).size
+      if (end - begin - 1 <= nameLength) size.names = known.add(text.slice(begin, end)).size
       else if (!text.slice(0, begin).trimEnd().endsWith(':')) size.names = Infinity
     } else if (code >= 0x30 && code <= 0x39) {
       number.lastIndex = longNumber.lastIndex = at

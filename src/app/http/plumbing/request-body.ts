@@ -210,12 +210,13 @@ const findPrototypeKeys = (value: unknown, pointer = '', errors: FieldError[] = 
   return errors
 }
 
-const max = { depth: 100, names: 10_000 }
+/** From 16,384 characters on, all names of one length have one hash, and are compared with each other. */
+const max = { depth: 100, names: 10_000, nameLength: 10_000 }
 
 /** Names what makes JSON too costly to parse and validate, before anything is built from it, or returns null. */
 const findExcess = ({ values, numbers, depth, names }: JsonSize, maxValues: number): string | null => {
   if (depth > max.depth) return `nested deeper than ${max.depth} levels`
-  if (names === Infinity) return `a field name of more than ${max.names} characters`
+  if (names === Infinity) return `a field name of more than ${max.nameLength} characters`
   if (names > max.names) return `more than ${max.names} different field names`
   return values + numbers > maxValues ? `more than ${maxValues} values` : null
 }
