@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import type { FieldError } from '../../state/resource-schema.ts'
 import { checkAddress, classifyAddress } from './addresses.ts'
 
 type UrlCheckOptions = { allowPrivate: boolean }
@@ -42,6 +43,14 @@ export const parseCheckedUrl = (text: string, { allowPrivate }: UrlCheckOptions)
 export const checkUrl = (text: string, options: UrlCheckOptions): { detail: string } | null => {
   const checked = parseCheckedUrl(text, options)
   return typeof checked === 'string' ? { detail: checked } : null
+}
+
+/** What is wrong with `base_url`, to whose end paths are added. */
+export const findBaseUrlErrors = (base_url: string, allowPrivate: boolean): FieldError[] => {
+  const problem =
+    checkUrl(base_url, { allowPrivate })?.detail ??
+    (/[?#]/.test(base_url) ? 'has a query or a fragment; paths are added to its end' : null)
+  return problem === null ? [] : [{ pointer: '/base_url', detail: problem }]
 }
 
 /** Whether a URL literally names this machine or a private address, so that the admin who wrote it meant that. */

@@ -1,4 +1,4 @@
-import { checkUrl, isPlainlyPrivate } from '../../infra/egress/urls.ts'
+import { findBaseUrlErrors, isPlainlyPrivate } from '../../infra/egress/urls.ts'
 import {
   createResourceStore,
   type ResourceRow,
@@ -50,7 +50,7 @@ export const createEndpoints = (context: ResourceStoreContext & { masterKeys: Ma
         ? merged
         : { ...merged, allow_private: allow_private ?? undefined },
     findErrors: async (sql, input, { id, before }) => [
-      ...(isMoved(before, input) ? findUrlErrors(input) : []),
+      ...(isMoved(before, input) ? findBaseUrlErrors(input.base_url, allowsPrivate(input)) : []),
       ...(await findCategoryErrors(sql, input.categories, (index) => `/categories/${index}`)),
       ...(before ? await findModelErrors(sql, id, input) : []),
     ],
@@ -87,14 +87,6 @@ const allowsPrivate = ({
 /** An unchanged URL, such as that of a setting, is not checked again. */
 const isMoved = (before: Row | null, input: EndpointFields): boolean =>
   before?.base_url !== input.base_url || before.allow_private !== allowsPrivate(input)
-
-const findUrlErrors = (input: EndpointFields): FieldError[] => {
-  const error = checkUrl(input.base_url, { allowPrivate: allowsPrivate(input) })
-  if (error) return [{ pointer: '/base_url', ...error }]
-  const { search, hash } = new URL(input.base_url)
-  if (search === '' && hash === '' && !/[?#]/.test(input.base_url)) return []
-  return [{ pointer: '/base_url', detail: 'has a query or a fragment; paths are added to its end' }]
-}
 
 type ServedModel = Pick<ModelInput, 'name' | 'category'> & { definition: Pick<FormatInput, 'request'> | null }
 

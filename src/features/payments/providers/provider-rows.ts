@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { type Database, hasRow, queryOne } from '../../../infra/database/database.ts'
+import { type Database, queryOne } from '../../../infra/database/database.ts'
 import { readPage } from '../../../infra/database/pagination.ts'
 import { type Dated, toIsoTimes } from '../../../infra/database/row-times.ts'
 import type { Egress } from '../../../infra/egress/egress-port.ts'
-import { checkUrl, isPlainlyPrivate } from '../../../infra/egress/urls.ts'
+import { findBaseUrlErrors, isPlainlyPrivate } from '../../../infra/egress/urls.ts'
+import { changeResources } from '../../../infra/resources/resource-store.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import { createFieldsError, type FieldError } from '../../../state/resource-schema.ts'
@@ -41,14 +42,6 @@ const keyPurpose = (id: string, baseUrl: string): string => `provider ${id} api_
 const webhookPurpose = (id: string): string => `provider ${id} webhook_secret`
 
 const toEnd = (secret: string | undefined): string | null => secret?.slice(-4) ?? null
-
-const findUrlError = (base_url: string, allowPrivate: boolean): FieldError[] => {
-  const error = checkUrl(base_url, { allowPrivate })
-  if (error) return [{ pointer: '/base_url', ...error }]
-  return /[?#]/.test(base_url)
-    ? [{ pointer: '/base_url', detail: 'has a query or a fragment; paths are added to its end' }]
-    : []
-}
 
 type Parts = Partial<Record<'base_url' | 'api_key' | 'webhook_secret', unknown>>
 const partNames = ['base_url', 'api_key', 'webhook_secret'] as const
@@ -132,17 +125,6 @@ export const createProviders = (
   }
   const seal = async (text: string | undefined, purpose: string): Promise<string | null> =>
     text === undefined ? null : sealForExecutor(database, text, purpose)
-  const checkName = async (name: string, id: string): Promise<void> => {
-    const isTaken = await hasRow(
-      database,
-      'SELECT FROM payment_providers WHERE name = $1 AND provider_id <> $2',
-      [name, id],
-    )
-    if (isTaken)
-      throw new MasonError('already_exists', `there is a payment provider "${name}" already`, {
-        remedy: 'choose another name; GET /admin/v1/providers lists the providers',
-      })
-  }
 
   return {
     get,
@@ -154,7 +136,7 @@ export const createProviders = (
       const allowPrivate = input.allow_private ?? (base_url !== undefined && isPlainlyPrivate(base_url))
       throwErrors([
         ...findKindErrors(kind, input),
-        ...(base_url === undefined ? [] : findUrlError(base_url, allowPrivate)),
+        ...(base_url === undefined ? [] : findBaseUrlErrors(base_url, allowPrivate)),
         ...(await findBusinessErrors(database, business_ids)),
         ...(testOnly && !test
           ? [
@@ -166,12 +148,10 @@ export const createProviders = (
             ]
           : []),
       ])
-      await checkName(name, id)
       const sealedKey = await seal(api_key, keyPurpose(id, base_url ?? ''))
       const sealedSecret = await seal(webhook_secret, webhookPurpose(id))
-      await database.transaction(async (sql) => {
-        // one at a time: of a demo and one that moves money, the second one sees the first
-        await sql.query("SELECT pg_advisory_xact_lock(hashtext('mason.providers'))")
+      // one at a time: of a demo and one that moves money, the second one sees the first
+      await changeResources({ database, lock: 'mason.providers', changed }, async (sql) => {
         throwErrors(await findDemoErrors(sql, { test, demo }))
         await sql.query(
           `INSERT INTO payment_providers (provider_id, name, kind, base_url, allow_private, tenants, is_test, window_ms, timeout_ms,
@@ -196,7 +176,6 @@ export const createProviders = (
           },
         )
       })
-      await changed()
       return (await get(id)) as ProviderView
     },
     /** Throws as `create`. */
@@ -210,7 +189,7 @@ export const createProviders = (
       const allowPrivate =
         change.allow_private ?? (isDerived ? isPlainlyPrivate(base_url) : before.allow_private)
       throwErrors([
-        ...(before.kind === 'agent' ? [] : findUrlError(base_url, allowPrivate)),
+        ...(before.kind === 'agent' ? [] : findBaseUrlErrors(base_url, allowPrivate)),
         ...(await findBusinessErrors(database, change.business_ids)),
         ...(isMoved && change.api_key === undefined
           ? [
@@ -221,11 +200,10 @@ export const createProviders = (
             ]
           : []),
       ])
-      if (change.name !== undefined) await checkName(change.name, id)
       const { api_key, webhook_secret } = change
       const sealedKey = await seal(api_key, keyPurpose(id, base_url))
       const sealedSecret = await seal(webhook_secret, webhookPurpose(id))
-      await database.transaction(async (sql) => {
+      await changeResources({ database, changed }, async (sql) => {
         await sql.query(
           // what is not changed stays as it is now, not as it was read: another change may have come between
           `UPDATE payment_providers SET name = COALESCE($2, name), base_url = COALESCE($3, base_url),
@@ -255,7 +233,6 @@ export const createProviders = (
             [id, sealedSecret, toEnd(webhook_secret)],
           )
       })
-      await changed()
       return get(id)
     },
     /** Ends a provider now: it takes no new payments, and those that it has go on. One that has ended stays as it is. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Database, hasRow, queryOne } from '../../../infra/database/database.ts'
 import { readPage } from '../../../infra/database/pagination.ts'
 import { type Dated, toIsoTimes } from '../../../infra/database/row-times.ts'
+import { changeResources } from '../../../infra/resources/resource-store.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import { createFieldsError, type FieldError } from '../../../state/resource-schema.ts'
@@ -35,10 +36,7 @@ export const createTrustedKeys = (database: Database) => {
   }
   /** One after the other, so that no key is added while it is being revoked, or twice. */
   const write = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
-    database.transaction(async (sql) => {
-      await sql.query("SELECT pg_advisory_xact_lock(hashtext('mason.trust'))")
-      return work(sql)
-    })
+    changeResources({ database, lock: 'mason.trust' }, work)
 
   return {
     get,
