@@ -18,6 +18,13 @@ export type RunHandle = {
   answer(requestId: string, answer: Json): Promise<void>
 }
 
+/** Waits until a run is cancelled; one that has already ended is left as it is. */
+export const ignoreEnded = async (cancelling: Promise<unknown>): Promise<void> => {
+  await cancelling.catch((error: unknown) => {
+    if (!isMasonError(error, 'run_ended')) throw error
+  })
+}
+
 /** A place to submit runs to: a runtime in this process or a server. */
 export type RunGateway = {
   submit(request: RunRequest): Promise<RunHandle>

@@ -1,8 +1,7 @@
 import { createClient } from '../../client/create-client.ts'
 import type { ServerTarget } from '../../client/http.ts'
-import { isMasonError } from '../../state/errors.ts'
 import { resolveCommandName } from './command-name.ts'
-import type { RunGateway } from './gateway.ts'
+import { ignoreEnded, type RunGateway } from './gateway.ts'
 
 const reconnectMs = 60_000
 
@@ -36,14 +35,8 @@ export const openHttpGateway = (
                 note(state === 'lost' ? 'connection lost, reconnecting …' : 'reconnected'),
             },
           ),
-        async cancel(reason) {
-          await client.cancel(run.id, reason).catch((error: unknown) => {
-            if (!isMasonError(error, 'run_ended')) throw error
-          })
-        },
-        async answer(requestId, answer) {
-          await client.answer(run.id, requestId, answer)
-        },
+        cancel: (reason) => ignoreEnded(client.cancel(run.id, reason)),
+        answer: async (requestId, answer) => void (await client.answer(run.id, requestId, answer)),
       }
     },
     formatAnswerCommand: (runId, requestId) =>

@@ -2,12 +2,11 @@ import type { BusinessRuns } from '../../engine/runs/business-runs.ts'
 import type { GraphInfo } from '../../graph/definitions.ts'
 import type { Config } from '../../infra/config/config.ts'
 import { createScrubber, type Scrubber } from '../../infra/secrets/scrubber.ts'
-import { isMasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import { rulesOnly } from '../../state/ports/models.ts'
 import type { RuntimeOptions } from '../runtime-options.ts'
 import { resolveCommandName } from './command-name.ts'
-import { type RunGateway, withLockRemedy } from './gateway.ts'
+import { ignoreEnded, type RunGateway, withLockRemedy } from './gateway.ts'
 
 /** A runtime in this process, with its graph and the runs of its business. */
 export type LocalGateway = RunGateway & { runs: BusinessRuns; graph: GraphInfo }
@@ -33,14 +32,8 @@ export const openLocalGateway = async (
       return {
         run,
         events: (signal) => api.events({ run_id: run.id }, 0, signal),
-        async cancel(reason) {
-          await api.cancel(run.id, reason).catch((error: unknown) => {
-            if (!isMasonError(error, 'run_ended')) throw error
-          })
-        },
-        async answer(requestId, answer) {
-          await api.answer(run.id, requestId, answer)
-        },
+        cancel: (reason) => ignoreEnded(api.cancel(run.id, reason)),
+        answer: async (requestId, answer) => void (await api.answer(run.id, requestId, answer)),
       }
     },
     formatAnswerCommand: (runId, requestId) =>

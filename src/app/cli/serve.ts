@@ -133,11 +133,7 @@ export const runWorker = async (
     start: (runtime) => runtime.startWorker(),
     toBanner: (runtime) => [
       `Mason worker ${process.pid} takes ${config.maxRuns} runs at once`,
-      [
-        ['database', describeDatabase(config)],
-        ['queue', describeQueue(config)],
-        ['model', describeModel(runtime.models)],
-      ],
+      describeParts(config, runtime),
     ],
     stopMessage: 'stopping: unfinished runs are handed back',
     stopTimeoutMs: workerStopTimeoutMs,
@@ -232,6 +228,12 @@ const toLocalUrl = ({ http: { host } }: Config, port: number): string => {
   return `http://${name}:${port}`
 }
 
+const describeParts = (config: Config, { models }: Runtime): (readonly [string, string])[] => [
+  ['database', describeDatabase(config)],
+  ['queue', describeQueue(config)],
+  ['model', describeModel(models)],
+]
+
 const buildServerBanner = (
   port: number,
   role: 'all' | 'api',
@@ -244,9 +246,7 @@ const buildServerBanner = (
     [
       ['docs', `${url}/docs`],
       ...(config.access.console === 'open' ? [['console', `${url}/console`] as const] : []),
-      ['database', describeDatabase(config)],
-      ['queue', describeQueue(config)],
-      ['model', describeModel(runtime.models)],
+      ...describeParts(config, runtime),
       [
         'worker',
         role === 'all' ? `in this process, up to ${config.maxRuns} runs at once` : 'none in this process',
