@@ -93,17 +93,12 @@ export const createKeys = (
       changeResources(context, async (sql) => {
         guard({ id }, { secret })
         const { vendor_id = '' } = scope
-        const { master_key, wrapped_key, sealed_secret, last_four } = sealSecret(
-          secret,
-          vendor_id,
-          id,
-          context.masterKeys,
-        )
         const written = await queryOne(
           sql,
-          `UPDATE vendor_keys SET master_key = $3, wrapped_key = $4, sealed_secret = $5, last_four = $6, updated_at = clock_timestamp()
-           WHERE key_id = $1 AND vendor_id = $2 RETURNING key_id`,
-          [id, vendor_id, master_key, wrapped_key, sealed_secret, last_four],
+          `UPDATE vendor_keys SET master_key = $master_key, wrapped_key = $wrapped_key, sealed_secret = $sealed_secret,
+             last_four = $last_four, updated_at = clock_timestamp()
+           WHERE key_id = $id AND vendor_id = $vendor_id RETURNING key_id`,
+          { id, vendor_id, ...sealSecret(secret, vendor_id, id, context.masterKeys) },
         )
         if (written) await resetHealth(sql, 'key', id)
         return written
