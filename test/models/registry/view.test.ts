@@ -3,11 +3,13 @@
 import { describe, expect } from 'vitest'
 import type { Database } from '../../../src/infra/database/database.ts'
 import { silentLog } from '../../../src/infra/lib/silent-log.ts'
+import { systemClock } from '../../../src/infra/lib/system-clock.ts'
 import { type Hints, openHints } from '../../../src/infra/queue/hints.ts'
 import { sealText } from '../../../src/infra/secrets/envelope.ts'
 import { createMasterKeys } from '../../../src/infra/secrets/master-keys.ts'
 import type { Registry } from '../../../src/models/ports/model-ports.ts'
 import { sealHeaders } from '../../../src/models/registry/endpoints.ts'
+import type { Clock } from '../../../src/state/ports/clock.ts'
 import type { Log } from '../../../src/state/ports/log.ts'
 import { deferred } from '../../support/deferred.ts'
 import { test } from '../../support/integration-test.ts'
@@ -305,6 +307,35 @@ describe('following', () => {
     loads.all = 0
     await Promise.all(Array.from({ length: 50 }, () => registry.refresh()))
     expect(loads.all).toBe(2)
+  })
+
+  test('hints that come together make one look', async ({ database }) => {
+    let hear = (_: string): void => {}
+    const hints: Hints = {
+      ...deafHints,
+      subscribe: async (_, handler) => {
+        hear = handler
+        return async () => {}
+      },
+    }
+    let looks = 0
+    const counted: Database = {
+      ...database,
+      query: (text, values) => {
+        if (text === 'SELECT version FROM registry_version') looks++
+        return database.query(text, values)
+      },
+    }
+    const gathered = deferred<void>()
+    const sleep: Clock['sleep'] = (ms, signal) => (signal ? systemClock.sleep(ms, signal) : gathered.promise)
+    await follow(database, { hints, clock: { ...systemClock, sleep }, pollEveryMs: 3_600_000 }, counted)
+    await until('the first look', () => looks === 1)
+    for (let n = 0; n < 50; n++) hear('')
+    gathered.resolve()
+    await until('the look after the hints', () => looks === 2)
+    hear('')
+    await until('the look after a later hint', () => looks > 2)
+    expect(looks).toBe(3)
   })
 
   test('a load that fails keeps the view, says so, and is tried again', async ({ database }) => {
