@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { askAgent } from '../../graph/ask-agent.ts'
 import { errorDraft } from '../../graph/call-drafts.ts'
+import { chooseAgent } from '../../graph/choose-agent.ts'
 import type { NodeContext } from '../../graph/definitions.ts'
 import type { ActionDraft } from '../../state/checkpoint.ts'
 import type { AgentMessage, AgentPart, AgentReply } from '../../state/ports/agents.ts'
@@ -8,6 +9,7 @@ import type { FeatureServices } from '../../state/ports/services.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { toPlainLine } from '../../state/text/plain-line.ts'
 import { explainFailure } from '../ap2-failures.ts'
+import { ap2Defaults, ap2Keys } from '../ap2-wire.ts'
 
 /** What the data parts of an agent's reply say. */
 type ReplyParts = ReturnType<FeatureServices['payments']['readParts']>
@@ -59,6 +61,18 @@ export const askShop = async (
   const problem = explainReply(reply)
   if (problem !== null) return { problem }
   return { parts: payments.readParts(reply.data), context_id: reply.context_id ?? message.context_id ?? null }
+}
+
+/** Asks the merchant of this name, or the only one, for offers. */
+export const searchShop = async (
+  context: ShoppingContext,
+  named: string | undefined,
+  search: readonly AgentPart[],
+) => {
+  const { name: agent } = await chooseAgent(context.agents, 'merchant', named)
+  const riskData = dataPart(ap2Keys.riskData, ap2Defaults.riskData)
+  const shopper = dataPart(ap2Keys.shoppingAgentId, ap2Defaults.shoppingAgentId)
+  return { agent, reply: await askShop(context, { agent, parts: [...search, riskData, shopper] }) }
 }
 
 /** Why there is nothing in a reply that could be read. */

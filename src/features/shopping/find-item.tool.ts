@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { readCallInput } from '../../graph/call-drafts.ts'
-import { chooseAgent } from '../../graph/choose-agent.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { FeatureServices } from '../../state/ports/services.ts'
 import { ap2Defaults, ap2Keys, ap2Texts } from '../ap2-wire.ts'
-import { agentNameSchema, askShop, dataPart, failCall, sayProblems } from './agent-replies.ts'
+import { agentNameSchema, dataPart, failCall, sayProblems, searchShop } from './agent-replies.ts'
 
 const listMandates = async ({ mandates }: Pick<FeatureServices, 'mandates'>) =>
   (await mandates.listUsable()).flatMap((one) => (one.wallet ? [{ ...one, wallet: one.wallet }] : []))
@@ -38,16 +37,8 @@ export default defineTool({
         remedy: `name one of these as item: ${allowed.map(({ id }) => id).join(', ')}`,
       })
     const name = wanted.title ?? wanted.id
-    const { name: agent } = await chooseAgent(context.agents, 'merchant', seller)
-    const reply = await askShop(context, {
-      agent,
-      parts: [
-        { text: ap2Texts.searchCatalog },
-        dataPart(ap2Keys.catalogSearch, name),
-        dataPart(ap2Keys.riskData, ap2Defaults.riskData),
-        dataPart(ap2Keys.shoppingAgentId, ap2Defaults.shoppingAgentId),
-      ],
-    })
+    const search = [{ text: ap2Texts.searchCatalog }, dataPart(ap2Keys.catalogSearch, name)]
+    const { agent, reply } = await searchShop(context, seller, search)
     if ('problem' in reply) return failCall(context, `${agent} did not search`, reply.problem)
     const { offers, problems, risk_data } = reply.parts
     const found = offers.find(({ version, label }) => version === '0.2' && label === name)

@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { readCallInput } from '../../graph/call-drafts.ts'
-import { chooseAgent } from '../../graph/choose-agent.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
 import { ap2Defaults, ap2Keys, ap2Texts } from '../ap2-wire.ts'
-import { agentNameSchema, askShop, dataPart, failCall, sayProblems } from './agent-replies.ts'
+import { agentNameSchema, dataPart, failCall, sayProblems, searchShop } from './agent-replies.ts'
 import { findRefundDays, getLatest, type Intent, isUnwanted, type ShownOffer } from './shopping-results.ts'
 import { listOffers } from './wording.ts'
 
@@ -40,18 +39,12 @@ export default defineTool({
       throw new MasonError('invalid_request', isOver ? 'what the user confirmed has expired' : missing, {
         remedy: 'call create_intent_mandate first',
       })
-    const { name: agent } = await chooseAgent(context.agents, 'merchant', named)
-    const reply = await askShop(context, {
-      agent,
-      parts: [
-        { text: ap2Texts.findProducts },
-        dataPart(ap2Keys.intentMandate, intent),
-        // what a merchant of 0.2 reads
-        dataPart(ap2Keys.catalogSearch, intent.natural_language_description),
-        dataPart(ap2Keys.riskData, ap2Defaults.riskData),
-        dataPart(ap2Keys.shoppingAgentId, ap2Defaults.shoppingAgentId),
-      ],
-    })
+    const { agent, reply } = await searchShop(context, named, [
+      { text: ap2Texts.findProducts },
+      dataPart(ap2Keys.intentMandate, intent),
+      // what a merchant of 0.2 reads
+      dataPart(ap2Keys.catalogSearch, intent.natural_language_description),
+    ])
     if ('problem' in reply) return failCall(context, `${agent} did not search`, reply.problem)
     const { offers, problems, risk_data } = reply.parts
     const judged = offers.map(({ signed: _signed, ...offer }) => ({
