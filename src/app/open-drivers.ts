@@ -52,7 +52,6 @@ export const openDrivers = async (
   // what both parts of the process share works under the login of the API, which may less
   const apiDatabase = wrap.database?.(opened.api) ?? opened.api
   const auditing = createAuditing()
-  closers.add(auditing.close)
   const database = auditing.wrap(apiDatabase)
   const workerDatabase =
     opened.worker === opened.api ? apiDatabase : (wrap.database?.(opened.worker) ?? opened.worker)

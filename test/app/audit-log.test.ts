@@ -113,7 +113,7 @@ describe('the token of an operator', () => {
   })
 })
 
-test('a closed runtime leaves no storage into which each promise of the process has to look', async ({
+test('without a request of an admin no promise of the process has to look into a storage', async ({
   backend,
   model,
 }) => {
@@ -124,11 +124,11 @@ test('a closed runtime leaves no storage into which each promise of the process 
   say(model, { planner: [{ text: 'Done.' }] })
   expect((await runtime.complete({ prompt: 'Hello' })).status).toBe('completed')
   await own.call('POST', '/admin/v1/operators', { token: adminToken, json: { name: 'Ann' } })
-  await own.close()
-  await runtime.close()
   // of requests; visits have none
   const used = new Set(run.mock.contexts)
   expect(used.size).toBe(1)
   expect([...used].filter((storage) => !disable.mock.contexts.includes(storage))).toEqual([])
   vi.restoreAllMocks()
+  await own.close()
+  await runtime.close()
 })

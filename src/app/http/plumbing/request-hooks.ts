@@ -59,9 +59,16 @@ export const prepareRequests = (
   app.decorateRequest('checkAgain', null)
   app.decorateRequest('usesCookie', false)
   app.decorateRequest('business')
-  app.addHook('onRoute', ({ url, config }) => {
+  app.addHook('onRoute', (route) => {
+    const { url, config, handler } = route
     if (/^\/(admin\/)?v1/.test(url) && !config?.doc?.role)
       throw new MasonError('internal', `the route ${url} does not name the role it needs`)
+    // what an admin changes is logged
+    if (config?.doc?.role === 'operator')
+      route.handler = async function (request, reply) {
+        const handle = async () => handler.call(this, request, reply)
+        return isRead(request.method) ? handle() : runtime.admin.audit.run(toAuditEntry(request), handle)
+      }
   })
   app.addHook('onRequest', async (request) => {
     checkHost(request)
@@ -99,11 +106,5 @@ export const prepareRequests = (
     await (isLarge ? readLargeBody(nameCaller(request), read) : read(stepAtOnce))
     if (request.principal && config.doc?.role !== 'operator')
       request.business = runtime.of(resolveBusinessId(request.principal, request.query, request.body))
-  })
-  // what a request of an admin changes from here on is logged
-  app.addHook('preHandler', (request, _, done) => {
-    const isChange = request.routeOptions.config?.doc?.role === 'operator' && !isRead(request.method)
-    if (isChange) runtime.admin.audit.run(toAuditEntry(request), done)
-    else done()
   })
 }
