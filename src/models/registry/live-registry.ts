@@ -38,21 +38,15 @@ export const openRegistry = async (options: RegistryOptions): Promise<Registry> 
     }
   }
 
-  // one load at a time; callers during a load share the next one
-  let loading: Promise<void> | null = null
+  // one load at a time; callers until it begins share it
+  let last = Promise.resolve()
   let next: Promise<void> | null = null
   const reload = (): Promise<void> => {
-    if (loading) {
-      next ??= loading.then(() => {
-        next = null
-        return reload()
-      })
-      return next
-    }
-    loading = load().finally(() => {
-      loading = null
+    next ??= last = last.then(() => {
+      next = null
+      return load()
     })
-    return loading
+    return next
   }
 
   const poll = async (): Promise<void> => {
@@ -61,17 +55,14 @@ export const openRegistry = async (options: RegistryOptions): Promise<Registry> 
     if (version !== view.version && !isClosed) await reload()
   }
   const polling = repeatWork(poll, pollEveryMs, clock, log, 'polling for changes of the model registry')
-  let isHinted = false
-  const follow = async (): Promise<void> => {
-    if (isHinted) return
-    isHinted = true
-    await clock.sleep(gatherMs)
-    isHinted = false
-    await poll()
-  }
+  let look: Promise<void> | null = null
   // not awaited: polling sees the changes before the subscription
   const subscription = hints.subscribe(channel, () => {
-    follow().catch(() => {})
+    look ??= clock.sleep(gatherMs).then(() => {
+      look = null
+      return poll()
+    })
+    look.catch(() => {})
   })
 
   return {
@@ -85,7 +76,7 @@ export const openRegistry = async (options: RegistryOptions): Promise<Registry> 
     async [Symbol.asyncDispose]() {
       isClosed = true
       await Promise.all([polling.stop(), subscription.then((unsubscribe) => unsubscribe())])
-      await loading
+      await last
     },
   }
 }
