@@ -20,7 +20,7 @@ const madeId = /^[a-z]{2,5}_[0-9a-f]{24,32}$/
 /** Writes the requests of admins into the log, each in every transaction in which it changes something. See decision 111. */
 export const createAuditing = () => {
   const requests = new AsyncLocalStorage<AuditEntry>()
-  let working = 0
+  let atWork = 0
 
   const audited = (sql: Sql, entry: AuditEntry) => {
     let made: string | null = null
@@ -59,11 +59,11 @@ export const createAuditing = () => {
     }
 
   return {
-    /** Everything that `work` does belongs to the request. Meanwhile each promise of the process looks here for its request. */
+    /** What `work` does until it settles belongs to the request; until then each promise of the process looks here for its request. */
     run: <T>(entry: AuditEntry, work: () => Promise<T>): Promise<T> => {
-      working++
+      atWork++
       return requests.run(entry, work).finally(() => {
-        if (--working === 0) requests.disable()
+        if (--atWork === 0) requests.disable()
       })
     },
     /** The database whose transactions write what a request of an admin changes. */

@@ -124,7 +124,7 @@ export type RegistryView = {
   scenarios: ReadonlyMap<string, Scenario>
 }
 
-/** A view that follows the database: at once after a hint, and within a second by polling the version. @internal */
+/** A view that follows the database: a tenth of a second after a hint, and within a second by polling the version. @internal */
 export type Registry = AsyncDisposable & {
   readonly view: RegistryView
   /** Reads changes now and notifies the other processes; called after a change by this process. Never rejects. */

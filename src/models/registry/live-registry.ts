@@ -16,7 +16,7 @@ const channel = 'registry'
 const gatherMs = 100
 
 /**
- * Seeds the registry and follows its changes: in a tenth of a second by a hint, and by polling its version every second, so
+ * Seeds the registry and follows its changes: a tenth of a second after a hint, and by polling its version every second, so
  * that a lost hint costs one second at most. `refresh` also notifies the other processes. A load that fails leaves the view as it is;
  * the next poll retries.
  */
@@ -24,13 +24,13 @@ export const openRegistry = async (options: RegistryOptions): Promise<Registry> 
   const { database, hints, clock, log, pollEveryMs = 1000 } = options
   const makeView = createRegistryViewBuilder(options)
   let view = makeView(await seedRegistry(options))
-  let isClosed = false
+  const closing = new AbortController()
 
   const load = async (): Promise<void> => {
     try {
       view = makeView(await readRegistryRows(database))
     } catch (error) {
-      if (!isClosed)
+      if (!closing.signal.aborted)
         log.warn(
           { error: String(error), version: view.version },
           'the model registry could not be read; the last view stays in use',
@@ -52,13 +52,13 @@ export const openRegistry = async (options: RegistryOptions): Promise<Registry> 
   const poll = async (): Promise<void> => {
     const version = await readRegistryVersion(database)
     // any other version, not only a later one: the database may have been restored from a backup
-    if (version !== view.version && !isClosed) await reload()
+    if (version !== view.version && !closing.signal.aborted) await reload()
   }
   const polling = repeatWork(poll, pollEveryMs, clock, log, 'polling for changes of the model registry')
   let look: Promise<void> | null = null
   // not awaited: polling sees the changes before the subscription
   const subscription = hints.subscribe(channel, () => {
-    look ??= clock.sleep(gatherMs).then(() => {
+    look ??= clock.sleep(gatherMs, closing.signal).then(() => {
       look = null
       return poll()
     })
@@ -74,7 +74,7 @@ export const openRegistry = async (options: RegistryOptions): Promise<Registry> 
       await reload()
     },
     async [Symbol.asyncDispose]() {
-      isClosed = true
+      closing.abort()
       await Promise.all([polling.stop(), subscription.then((unsubscribe) => unsubscribe())])
       await last
     },

@@ -327,7 +327,8 @@ describe('following', () => {
       },
     }
     const gathered = deferred<void>()
-    const sleep: Clock['sleep'] = (ms, signal) => (signal ? systemClock.sleep(ms, signal) : gathered.promise)
+    const sleep: Clock['sleep'] = (ms, signal) =>
+      ms < 1000 ? gathered.promise : systemClock.sleep(ms, signal)
     await follow(database, { hints, clock: { ...systemClock, sleep }, pollEveryMs: 3_600_000 }, counted)
     await until('the first look', () => looks === 1)
     for (let n = 0; n < 50; n++) hear('')

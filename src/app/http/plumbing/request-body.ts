@@ -210,7 +210,7 @@ const findPrototypeKeys = (value: unknown, pointer = '', errors: FieldError[] = 
   return errors
 }
 
-/** From 16,384 characters on, all names of one length have one hash, and are compared with each other. */
+/** `nameLength`: from 16,384 characters on, all names of one length have one hash, and are compared with each other. */
 const max = { depth: 100, names: 10_000, nameLength: 10_000 }
 
 /** Names what makes JSON too costly to parse and validate, before anything is built from it, or returns null. */

@@ -65,9 +65,11 @@ export const prepareRequests = (
       throw new MasonError('internal', `the route ${url} does not name the role it needs`)
     // what an admin changes is logged
     if (config?.doc?.role === 'operator')
-      route.handler = async function (request, reply) {
-        const handle = async () => handler.call(this, request, reply)
-        return isRead(request.method) ? handle() : runtime.admin.audit.run(toAuditEntry(request), handle)
+      route.handler = function (request, reply) {
+        const handle = () => handler.call(this, request, reply)
+        return isRead(request.method)
+          ? handle()
+          : runtime.admin.audit.run(toAuditEntry(request), async () => handle())
       }
   })
   app.addHook('onRequest', async (request) => {
