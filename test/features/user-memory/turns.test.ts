@@ -286,4 +286,49 @@ describe('an embedding model', () => {
     expect(await recallWith(silent, 'How many ostriches?')).toBe(1)
     expect(await recallWith(silent, flightless)).toBe(0)
   })
+
+  test('recalls nothing unless its best turn is near, then what is less near too; shared words add to similarity', async () => {
+    const user_id = unique('u')
+    const owner = { business: 'default', user_id }
+    const turns = {
+      kiln: 'The kiln at the workshop reached twelve hundred degrees overnight',
+      glaze: 'The blue glaze dripped on my copper kettle during breakfast',
+      quarry: 'Our class walked along the quarry before lunch on Thursday',
+    }
+    for (const prompt of Object.values(turns)) {
+      const session_id = unique('ses')
+      await database.query('INSERT INTO sessions (tenant, session_id, user_id) VALUES ($1, $2, $3)', [
+        ...['default', session_id, user_id],
+      ])
+      await asUser(database, owner, (sql) =>
+        writeTurns(sql, owner, [{ session_id, turn: 1, prompt, answer: null, said_at: new Date() }]),
+      )
+    }
+    // unrelated texts are as near as 0, and a deviation is 0.01, the least
+    const near: [RegExp, Record<number, number>][] = [
+      [/pottery/, { 0: 1 }],
+      [/stone/, { 1: 1 }],
+      [/kiln/, { 0: 0.9, 2: 0.4 }],
+      [/glaze/, { 0: 0.005, 1: 0.005, 3: 1 }],
+    ]
+    const embed = (text: string) => {
+      const vector = near.find(([pattern]) => pattern.test(text))?.[1] ?? { [10 + dimensionOf(text)]: 1 }
+      return Array.from({ length: 400 }, (_, n) => vector[n] ?? 0)
+    }
+    const embedder: MemoryEmbedder = {
+      current: () => 'graded v1',
+      offers: (space) => space !== hashSpace,
+      embed: async (_, texts) => texts.map(embed),
+    }
+    const parts = { database, embedder, log: silentLog }
+    while ((await embedTurnBatch(parts, never(), new Set())) > 0);
+    const memories = createRunMemories(parts, owner, { session_id: 'new', run_id: 'r' })
+    const ask = async (text: string) =>
+      (await memories.recall(text, 8, never())).map(({ content }) => /kiln|glaze|quarry/.exec(content)?.[0])
+    expect(await ask('What about pottery?')).toEqual(['kiln', 'glaze'])
+    expect(await ask('What about stone?')).toEqual([])
+    expect(await ask('Was the kettle iron, clay or stone?')).toEqual(['glaze'])
+    expect(await ask('Was the kettle iron, clay or wood?')).toEqual([])
+    expect(await ask('Is there pottery near the quarry?')).toEqual(['kiln', 'quarry', 'glaze'])
+  })
 })

@@ -41,10 +41,8 @@ export const memoryColumns = `memory_id AS id, kind, content, origin, ${trustedC
 
 /** The least cosine similarity of related texts in a space that is not calibrated yet (`space-calibration.ts`). */
 export const minSimilarity = 0.1
-/** How many deviations above the mean of unrelated texts the similarity of related ones is at least (`bench/cases/recall.bench.ts`). */
-const minDeviations = 1
 /** The least deviation that counts: a model whose vectors are all alike, or zeros, says nothing. */
-const leastDeviation = 0.01
+export const leastDeviation = 0.01
 
 /** What vectors are searched in: a table of rows with their spaces and signatures, and one of their vectors. */
 export type VectorIndex = {
@@ -71,11 +69,14 @@ const toSpacesStatement = ({ rows, live }: Pick<VectorIndex, 'rows' | 'live'>): 
   ) SELECT space FROM spaces WHERE space IS NOT NULL`
 
 /**
- * The rows nearest to the vector $4 with the signature $5 in the space $3, at most $6, the nearest first. The size of the space
- * selects the half that runs, which saves a round trip. The pass by signatures names only columns of an index, so it reads
- * no row.
+ * The rows nearest to the vector $4 with the signature $5 in the space $3, at most $6, the nearest first, whose similarity is
+ * `minDeviations` above the mean of unrelated texts. The size of the space selects the half that runs, which saves a round trip.
+ * The pass by signatures names only columns of an index, so it reads no row.
  */
-export const toNearStatement = ({ rows, vectors, id, where, live, columns }: VectorIndex): string => `
+export const toNearStatement = (
+  { rows, vectors, id, where, live, columns }: VectorIndex,
+  minDeviations = 1,
+): string => `
   WITH counted AS MATERIALIZED (SELECT count(*) AS size FROM (SELECT FROM ${rows}
     WHERE tenant = $1 AND user_id = $2 AND space = $3 AND ${live} LIMIT ${maxComparedAll + 1}) seen),
   best AS (

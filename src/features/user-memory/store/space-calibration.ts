@@ -22,8 +22,8 @@ export const unrelatedSentences: readonly string[] = [
 ]
 
 const minPairs = 500
-/** Turns whose pairs are compared: 64 give about two thousand. */
-const sampled = 64
+/** Turns whose pairs are compared: 64 give about two thousand. They are of the latest ones. */
+const [sampled, latest] = [64, 5000]
 
 /** The mean and the deviation of the similarity of these vectors, pair by pair. */
 const measurePairs = (vectors: readonly (readonly number[])[]) => {
@@ -54,19 +54,22 @@ export const calibrateBySentences = async (
 }
 
 /**
- * Measures a space by pairs of stored turns of different sessions, in an order that depends on nothing but their numbers, once
- * there are enough. Only the mean and the deviation are kept.
+ * Measures a space by pairs of its latest turns, in an order that depends on nothing but their numbers, once there are enough.
+ * Those of one user resemble each other: pairs of different users are measured once, and until there are enough of these, pairs
+ * of different sessions again and again. Only the mean and the deviation are kept.
  */
 export const calibrateByTurns = async (sql: Sql, space: string): Promise<void> => {
   await sql.query(
-    `WITH sample AS MATERIALIZED (
-       SELECT number, tenant, session_id, embedding FROM turn_vectors WHERE space = $1 ORDER BY hashint8(number) LIMIT ${sampled}
-     ), measured AS (
-       SELECT avg(-(a.embedding <#> b.embedding)) AS mean, stddev_pop(-(a.embedding <#> b.embedding)) AS deviation, count(*) AS pairs
+    `WITH latest AS (SELECT * FROM turn_vectors WHERE space = $1 ORDER BY number DESC LIMIT ${latest}),
+     sample AS MATERIALIZED (SELECT * FROM latest ORDER BY hashint8(number) LIMIT ${sampled}),
+     measured AS (
+       SELECT avg(-(a.embedding <#> b.embedding)) AS mean, stddev_pop(-(a.embedding <#> b.embedding)) AS deviation, count(*) AS pairs,
+         (a.tenant, a.user_id) <> (b.tenant, b.user_id) AS are_of_two
        FROM sample a JOIN sample b ON a.number < b.number AND (a.tenant, a.session_id) <> (b.tenant, b.session_id)
+       GROUP BY are_of_two HAVING count(*) >= ${minPairs} ORDER BY are_of_two DESC LIMIT 1
      )
-     UPDATE memory_spaces s SET pair_mean = m.mean, pair_deviation = m.deviation, pairs = m.pairs
-     FROM measured m WHERE s.space = $1 AND m.pairs >= ${minPairs} AND s.pairs < ${minPairs}`,
+     UPDATE memory_spaces s SET pair_mean = m.mean, pair_deviation = m.deviation, pairs = CASE WHEN are_of_two THEN m.pairs ELSE 1 END
+     FROM measured m WHERE s.space = $1 AND s.pairs < ${minPairs} AND s.pair_mean IS DISTINCT FROM m.mean::real`,
     [space],
   )
 }
