@@ -66,7 +66,7 @@ export const readAdminRequest = ({
 /** The name of a resource in messages: "a schedule" without its article. */
 export const toResourceName = (one: string): string => one.replace(/^an? /, '')
 
-const toId = (name: string): string => name.replaceAll(/(?:^|\W+)(\w)/g, (_, letter) => letter.toUpperCase())
+const toId = (name: string): string => name.replaceAll(/(?:^|\W)(\w)/g, (_, letter) => letter.toUpperCase())
 const toIds = ({ one, many, ids }: NamedResource): readonly [one: string, many: string] =>
   ids ?? [toId(toResourceName(one)), toId(many)]
 
