@@ -12,7 +12,7 @@ export type RegistryOptions = RegistrySeedOptions &
   RegistryViewOptions & { hints: Hints; clock: Clock; log: Log; pollEveryMs?: number }
 
 const channel = 'registry'
-/** What is hinted in this time is read at once: an admin who adds hundreds of models takes no time from the runs. */
+/** Changes that are hinted in this time are read together: an admin who adds hundreds of models takes little time from the runs. */
 const gatherMs = 100
 
 /**

@@ -77,14 +77,16 @@ const wordsStatement = `
       CROSS JOIN LATERAL (SELECT number FROM turn_words WHERE tenant = $1 AND user_id = $2 AND word = a.word OFFSET 0) w
     WHERE a.is_rare GROUP BY w.number HAVING sum(a.weight) >= ${enough.wordShare / 2} * (SELECT sum(weight) FROM weighed)
   ), given AS MATERIALIZED (SELECT space, vector::halfvec FROM json_to_recordset($9::json) AS g (space text, vector text))
-  SELECT ${columns}, hit.weight / (SELECT sum(weight) FROM weighed) / ${enough.wordShare} + ${toSimilarityScore('distance', 'near.space')} AS score
-  FROM hit CROSS JOIN LATERAL (SELECT * FROM turns WHERE number = hit.number OFFSET 0) t
-    LEFT JOIN LATERAL (
-      SELECT v.space, v.embedding <#> given.vector AS distance FROM turn_vectors v JOIN given ON given.space = v.space WHERE v.number = t.number OFFSET 0
-    ) near ON true
-  WHERE t.tenant = $1 AND t.session_id <> $5 AND t.said_at >= $6::timestamptz AND t.said_at < $7::timestamptz
-    AND t.words @@ $8::tsquery
-  ORDER BY hit.weight DESC, t.said_at DESC LIMIT $4`
+  SELECT ${columns}, weight / (SELECT sum(weight) FROM weighed) / ${enough.wordShare} + ${toSimilarityScore('distance', 'near.space')} AS score
+  FROM (
+    SELECT t.*, hit.weight FROM hit CROSS JOIN LATERAL (SELECT * FROM turns WHERE number = hit.number OFFSET 0) t
+    WHERE t.tenant = $1 AND t.session_id <> $5 AND t.said_at >= $6::timestamptz AND t.said_at < $7::timestamptz
+      AND t.words @@ $8::tsquery
+    ORDER BY hit.weight DESC, t.said_at DESC LIMIT $4
+  ) t LEFT JOIN LATERAL (
+    SELECT v.space, v.embedding <#> given.vector AS distance FROM turn_vectors v JOIN given ON given.space = v.space WHERE v.number = t.number OFFSET 0
+  ) near ON true
+  ORDER BY weight DESC, said_at DESC`
 
 const latestStatement = `
   SELECT ${columns}, 1::float8 AS score FROM turns WHERE tenant = $1 AND user_id = $2 AND session_id <> $3
