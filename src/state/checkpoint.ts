@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
 import { MasonError } from './errors.ts'
+import { nextTurn } from './event-loop.ts'
 import { type Patch, patchSchema } from './patch.ts'
 import { type ActionBody, actionBodySchema, type Json } from './runtime-state.ts'
 import { contentHash } from './text/content-hash.ts'

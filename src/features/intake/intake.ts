@@ -1,11 +1,12 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Database } from '../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import { newSessionId, sha256 } from '../../infra/lib/ids.ts'
 import { type IntakeJob, maxJobIdLength } from '../../infra/queue/jobs.ts'
+import { nextTurn } from '../../state/event-loop.ts'
 import { type FieldError, toFieldErrors } from '../../state/resource-schema.ts'
 import { businessIdSchema, type JobData, jobDataSchema, maxRequestBytes } from '../../state/run-request.ts'
+import { maxJsonValues } from '../../state/text/json-size.ts'
 import { openSignedJob } from './job-signatures.ts'
 
 /** As in HTTP bodies. */
@@ -31,10 +32,9 @@ export const readJob = async (
   secrets: readonly string[],
   now: Date,
 ): Promise<ValidJob | InvalidJob> => {
-  if (isTooLarge(job.data)) {
-    const errors = toJobErrors(
-      `the data is larger than ${maxRequestBytes} bytes; upload its files with POST /v1/files and name them by file_id`,
-    )
+  const excess = findExcess(job.data)
+  if (excess) {
+    const errors = toJobErrors(`the data ${excess}`)
     const business = secrets.length === 0 ? readBusinessId(job.data) : null
     return { ...toJobFacts(job.id, tooLargeNote), business, errors }
   }
@@ -108,15 +108,20 @@ const nestsDeeper = (value: unknown, levels: number): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((item) => nestsDeeper(item, levels - 1)))
 
-/** By its texts alone, which are read without copying; those deeper than it may be have an error of their own. */
-const isTooLarge = (data: unknown): boolean => {
-  let left = maxRequestBytes
+/** By its values and their texts, which are read without copying; what is deeper than it may be has an error of its own. */
+const findExcess = (data: unknown): string | null => {
+  let [chars, values] = [0, 0]
   const isOver = (value: unknown, levels: number): boolean => {
-    if (typeof value === 'string') left -= value.length
+    values++
+    if (typeof value === 'string') chars += value.length
     const isParent = typeof value === 'object' && value !== null && levels > 0
-    return left < 0 || (isParent && Object.values(value).some((item) => isOver(item, levels - 1)))
+    const isFull = chars > maxRequestBytes || values > maxJsonValues
+    return isFull || (isParent && Object.values(value).some((item) => isOver(item, levels - 1)))
   }
-  return isOver(data, maxDepth)
+  if (!isOver(data, maxDepth)) return null
+  return values > maxJsonValues
+    ? `has more than ${maxJsonValues} values`
+    : `is larger than ${maxRequestBytes} bytes; upload its files with POST /v1/files and name them by file_id`
 }
 
 /** Postgres texts cannot contain NUL. */

@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Egress, EgressBody, EgressResponse } from '../../infra/egress/egress-port.ts'
+import { nextTurn } from '../../state/event-loop.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import { cutText } from '../../state/text/cut-text.ts'
 import { type ExchangeControl, openExchangeControl, type RequestTimeouts } from './exchange-control.ts'
@@ -131,7 +131,7 @@ const eventFrameLength = 8
 /** What is longer than this is content before it is complete: no keep-alive and no empty delta is. */
 const maxEmptyLength = 4096
 /** Other work of the process gets a turn after so many milliseconds, and between so many characters. */
-const maxTurnMs = 25
+const maxTurnMs = 10
 const maxFeedLength = 16 * 1024
 
 /** Splits a body into its events, up to the one that ends the stream, or takes its one JSON value. */
@@ -153,6 +153,13 @@ const receiveBody = async (body: EgressBody, open: OpenExchange): Promise<void> 
     return true
   }
   let turnEndsAtMs = performance.now() + maxTurnMs
+  /** The time that is spent waiting for bytes is no work. */
+  const waitForBytes = async (): Promise<Uint8Array | null> => {
+    const since = performance.now()
+    const bytes = await next()
+    turnEndsAtMs += performance.now() - since
+    return bytes
+  }
   /** A vendor that sends faster than its answer is read must not keep the process from all else. */
   const giveWay = async (): Promise<void> => {
     await nextTurn()
@@ -184,7 +191,7 @@ const receiveBody = async (body: EgressBody, open: OpenExchange): Promise<void> 
     }
     return false
   }
-  for (let bytes = await next(); bytes !== null; bytes = await next())
+  for (let bytes = await waitForBytes(); bytes !== null; bytes = await waitForBytes())
     if (await feedParts(decoder.decode(bytes, { stream: true }))) return
   if (await feedParts(decoder.decode())) return
   for (const last of (splitter as ResponseSplitter | null)?.last() ?? []) {

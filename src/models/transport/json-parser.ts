@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { createPermits } from '../../infra/lib/permits.ts'
+import { nextTurn } from '../../state/event-loop.ts'
 import { measureJson, parseExactJson, quoteNumbers, scanJson } from '../../state/text/exact-json.ts'
 import { maxJsonDepth, maxJsonValues } from '../../state/text/json-size.ts'
 import { ProtocolError } from './provider-errors.ts'

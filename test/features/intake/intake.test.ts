@@ -240,6 +240,7 @@ const malformed: Record<string, [data: unknown, pointer: string]> = {
   'a tool that is not there': [{ ...good, tools: ['calculate', 'nothing'] }, '/tools/1'],
   'a model that is not there': [{ ...good, models: { planner: 'nothing' } }, '/models/planner'],
   'a webhook to a private address': [{ ...good, webhook_url: 'http://127.0.0.1/' }, '/webhook_url'],
+  'more values than an HTTP body may have': [{ ...good, metadata: { a: Array(50_000).fill(1) } }, ''],
   'metadata nested very deeply': [{ ...good, metadata: { a: deep(3000) } }, ''],
 }
 

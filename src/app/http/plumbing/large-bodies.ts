@@ -1,5 +1,6 @@
-import { setTimeout as pause, setImmediate } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { createWaitQueue } from '../../../infra/lib/permits.ts'
+import { nextTurn } from '../../../state/event-loop.ts'
 
 /** A larger body is read in steps. A smaller one takes a few milliseconds, whatever it has. */
 export const largeBytes = 32 * 1024
@@ -37,7 +38,7 @@ export const createLargeBodies = () => {
     let busyMs = 0
     try {
       await read(async (work) => {
-        await setImmediate()
+        await nextTurn()
         const since = performance.now()
         try {
           return await work()
@@ -48,6 +49,6 @@ export const createLargeBodies = () => {
     } finally {
       void pause(busyMs, undefined, { ref: false }).then(release)
     }
-    await setImmediate()
+    await nextTurn()
   }
 }
