@@ -76,7 +76,6 @@ const files: FeatureSource['files'] = {
   'payments/payments.routes.ts': () => import('../features/payments/payments.routes.ts'),
   'payments/payments.run-service.ts': () => import('../features/payments/payments.run-service.ts'),
   'payments/providers.routes.ts': () => import('../features/payments/providers.routes.ts'),
-  'payments/providers.service.ts': () => import('../features/payments/providers.service.ts'),
   'payments/seal-for-executor.service.ts': () => import('../features/payments/seal-for-executor.service.ts'),
   'payments/secret-answers.service.ts': () => import('../features/payments/secret-answers.service.ts'),
   'payments/tools/answer-challenge.tool.ts': () =>
@@ -99,7 +98,6 @@ const files: FeatureSource['files'] = {
   'payments/tools/use-open-mandate.tool.ts': () =>
     import('../features/payments/tools/use-open-mandate.tool.ts'),
   'payments/trusted-keys.routes.ts': () => import('../features/payments/trusted-keys.routes.ts'),
-  'payments/trusted-keys.service.ts': () => import('../features/payments/trusted-keys.service.ts'),
   'payments/unrepeatable-work.service.ts': () => import('../features/payments/unrepeatable-work.service.ts'),
   'prometheus/feature.ts': () => import('../features/prometheus/feature.ts'),
   'prometheus/metrics.service.ts': () => import('../features/prometheus/metrics.service.ts'),

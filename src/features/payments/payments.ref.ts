@@ -3,8 +3,6 @@ import type { Consents } from './consent/consents.ts'
 import type { OpenMandateStore } from './consent/open-mandate-rows.ts'
 import type { Passkeys } from './consent/passkeys.ts'
 import type { PaymentsApi } from './payments-api.ts'
-import type { Providers } from './providers/provider-rows.ts'
-import type { TrustedKeys } from './trust/trusted-keys.ts'
 
 /** What admins, businesses and providers do about payments. */
 export const paymentsRef = defineRef<PaymentsApi>('payments.api')
@@ -12,7 +10,3 @@ export const paymentsRef = defineRef<PaymentsApi>('payments.api')
 export const consentRef = defineRef<{ passkeys: Passkeys; consents: Consents; mandates: OpenMandateStore }>(
   'payments.consent',
 )
-/** The payment providers, for admins. */
-export const providersRef = defineRef<Providers>('payments.providers')
-/** The keys whose signatures are trusted, for admins. */
-export const trustedKeysRef = defineRef<TrustedKeys>('payments.trusted-keys')

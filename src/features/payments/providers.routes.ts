@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { actionRoute, resourceRoutes } from '../../routes/resource-routes.ts'
 import { businessIdSchema } from '../../state/run-request.ts'
+import { configRef, databaseRef, registryRef } from '../core.ref.ts'
 import { defineRoutes } from '../definitions.ts'
-import { providersRef } from './payments.ref.ts'
+import { createProviders } from './providers/provider-rows.ts'
 import { providerSchemas } from './providers/provider-schemas.ts'
 
 const resource = {
@@ -17,8 +18,12 @@ const filter = z.strictObject({
 
 /** Payment providers. Their secrets are encrypted to the executor's public key; this process cannot read them again. */
 export default defineRoutes({
-  needs: { providers: providersRef },
-  add(app, { providers }, server) {
+  needs: { database: databaseRef, config: configRef, registry: registryRef },
+  add(app, { database, config, registry }, server) {
+    const providers = createProviders(database, {
+      testOnly: config.database.kind !== 'postgres',
+      changed: () => registry.refresh(),
+    })
     resourceRoutes(app, {
       ...resource,
       ...providerSchemas,
@@ -28,12 +33,7 @@ export default defineRoutes({
         create: ['already_exists', 'secret_unreadable'],
         change: ['already_exists', 'secret_unreadable'],
       },
-      store: () => ({
-        list: (scope, page) => providers.list({ ...scope, ...page }),
-        create: (_, input) => providers.create(input),
-        get: (_, id) => providers.get(id),
-        change: (_, id, change) => providers.change(id, change),
-      }),
+      store: () => providers,
     })
     actionRoute(app, server, resource, {
       name: 'end',
