@@ -76,6 +76,7 @@ const files: FeatureSource['files'] = {
   'payments/payments.routes.ts': () => import('../features/payments/payments.routes.ts'),
   'payments/payments.run-service.ts': () => import('../features/payments/payments.run-service.ts'),
   'payments/providers.routes.ts': () => import('../features/payments/providers.routes.ts'),
+  'payments/providers.service.ts': () => import('../features/payments/providers.service.ts'),
   'payments/seal-for-executor.service.ts': () => import('../features/payments/seal-for-executor.service.ts'),
   'payments/secret-answers.service.ts': () => import('../features/payments/secret-answers.service.ts'),
   'payments/tools/answer-challenge.tool.ts': () =>

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { actionRoute, resourceRoutes } from '../../routes/resource-routes.ts'
 import { businessIdSchema } from '../../state/run-request.ts'
-import { configRef, databaseRef, registryRef } from '../core.ref.ts'
 import { defineRoutes } from '../definitions.ts'
-import { createProviders } from './providers/provider-rows.ts'
+import { providersRef } from './payments.ref.ts'
 import { providerSchemas } from './providers/provider-schemas.ts'
 
 const resource = {
@@ -18,12 +17,8 @@ const filter = z.strictObject({
 
 /** Payment providers. Their secrets are encrypted to the executor's public key; this process cannot read them again. */
 export default defineRoutes({
-  needs: { database: databaseRef, config: configRef, registry: registryRef },
-  add(app, { database, config, registry }, server) {
-    const providers = createProviders(database, {
-      testOnly: config.database.kind !== 'postgres',
-      changed: () => registry.refresh(),
-    })
+  needs: { providers: providersRef },
+  add(app, { providers }, server) {
     resourceRoutes(app, {
       ...resource,
       ...providerSchemas,

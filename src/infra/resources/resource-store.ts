@@ -55,10 +55,8 @@ export type ResourceKind<Row extends ResourceRow, Input, Change, View> = {
   defaults?: ResourceScope
   /** Its parent, whose id is a fixed field. */
   parent?: { name: string; table: string; idColumn: string }
-  /** Other fields that filter lists. */
-  scopedBy?: readonly (keyof Input & string)[]
-  /** The conditions of fields that filter lists by more than their equality; `$in_name` is the value of one. */
-  conditions?: Readonly<Record<string, string>>
+  /** The conditions by which other fields filter lists; `$in_name` is the value of one. */
+  filters?: Readonly<Record<string, string>>
   /** The columns of the view that no body has. */
   readOnly?: readonly (keyof View & string)[]
   /** Its times, of which the first orders lists. */
@@ -185,10 +183,9 @@ export const createResourceStore = <
   const fields =
     kind.fields ??
     (Object.keys(kind.input?.shape ?? {}) as (keyof Input & string)[]).filter((name) => !(name in fixed))
-  const filterColumns = [...Object.entries(fixed), ...(kind.scopedBy ?? []).map((name) => [name, name])]
   const filters: Readonly<Record<string, string>> = {
-    ...Object.fromEntries(filterColumns.map(([name, column]) => [name, `t.${column} = $in_${name}`])),
-    ...kind.conditions,
+    ...Object.fromEntries(Object.entries(fixed).map(([name, column]) => [name, `t.${column} = $in_${name}`])),
+    ...kind.filters,
   }
 
   const toInput = (row: Row) => ({ ...pick(row, fields), ...kind.toInput?.(row) }) as Input
@@ -313,7 +310,7 @@ export const createResourceStore = <
         const values = await check(sql, input, target)
         const own = Object.entries(fixed).map(([name, column]) => [column, scope[name] ?? null])
         const row = { [idColumn]: id, ...Object.fromEntries(own), ...values }
-        await insertRow(sql, table, row).catch((error: unknown) => {
+        await insertRow(sql, table, row).catch((error) => {
           throw (isUniqueViolation(error) && kind.toTakenError?.(input)) || error
         })
         await kind.writeDependents?.(sql, input, target)

@@ -116,7 +116,7 @@ export const createProviders = (
     idColumn: 'provider_id',
     fields: ['name', 'base_url', 'allow_private', 'window_ms', 'timeout_ms'],
     fixed: { kind: 'kind', test: 'is_test', demo: 'is_demo' },
-    conditions: { business_id: '(t.tenants IS NULL OR $in_business_id = ANY(t.tenants))' },
+    filters: { business_id: '(t.tenants IS NULL OR $in_business_id = ANY(t.tenants))' },
     readOnly: ['ended_at'],
     columns: 't.tenants AS business_ids, t.api_key_end, t.webhook_secret_end',
     toInput: ({ business_ids }) => ({ business_ids }),
@@ -186,6 +186,9 @@ export const createProviders = (
     },
   }
 }
+
+/** See `createProviders`. */
+export type Providers = ReturnType<typeof createProviders>
 
 type SealedRow = ProviderSettings & {
   id: string

@@ -22,8 +22,10 @@ export const createTrustedKeys = (database: Database) => {
     idColumn: 'key_id',
     fields: ['issuer', 'kid', 'roles'],
     fixed: { business_id: 'tenant' },
-    scopedBy: ['issuer'],
-    conditions: { business_id: '(t.tenant IS NULL OR t.tenant = $in_business_id)' },
+    filters: {
+      business_id: '(t.tenant IS NULL OR t.tenant = $in_business_id)',
+      issuer: 't.issuer = $in_issuer',
+    },
     readOnly: ['valid_from', 'valid_to', 'revoked_at'],
     times: ['created_at'],
     columns: `t.x, t.y, ${trustStatusSql} AS status`,
