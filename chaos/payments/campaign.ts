@@ -133,7 +133,7 @@ type Wallet = ReturnType<typeof createWallet>
 const prepare = async (database: Database, wallet: Wallet): Promise<void> => {
   await database.query('INSERT INTO businesses (tenant) VALUES ($1) ON CONFLICT DO NOTHING', [tenant])
   for (const { issuer, role, jwk } of wallet.trusted)
-    await createTrustedKeys(database).create({
+    await createTrustedKeys(database).create({}, {
       ...{ business_id: tenant, issuer, kid: String(jwk.kid), roles: [role] },
       jwk: { kty: 'EC', crv: 'P-256', x: String(jwk.x), y: String(jwk.y) },
     } as never)

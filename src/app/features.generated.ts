@@ -99,7 +99,6 @@ const files: FeatureSource['files'] = {
   'payments/tools/use-open-mandate.tool.ts': () =>
     import('../features/payments/tools/use-open-mandate.tool.ts'),
   'payments/trusted-keys.routes.ts': () => import('../features/payments/trusted-keys.routes.ts'),
-  'payments/trusted-keys.service.ts': () => import('../features/payments/trusted-keys.service.ts'),
   'payments/unrepeatable-work.service.ts': () => import('../features/payments/unrepeatable-work.service.ts'),
   'prometheus/feature.ts': () => import('../features/prometheus/feature.ts'),
   'prometheus/metrics.service.ts': () => import('../features/prometheus/metrics.service.ts'),

@@ -19,13 +19,7 @@ export default defineRoutes({
         remove: 'Deletes an agent',
       },
       problems: { create: ['secret_unreadable'], change: ['secret_unreadable'] },
-      store: () => ({
-        list: ({ business_id = '' }, page) => agents.list(business_id, page),
-        create: ({ business_id = '' }, input) => agents.create(business_id, input),
-        get: ({ business_id = '' }, id) => agents.get(business_id, id),
-        change: ({ business_id = '' }, id, change) => agents.change(business_id, id, change),
-        remove: ({ business_id = '' }, id) => agents.remove(business_id, id),
-      }),
+      store: () => agents,
     })
   },
 })

@@ -4,7 +4,6 @@ import type { OpenMandateStore } from './consent/open-mandate-rows.ts'
 import type { Passkeys } from './consent/passkeys.ts'
 import type { PaymentsApi } from './payments-api.ts'
 import type { Providers } from './providers/provider-rows.ts'
-import type { TrustedKeys } from './trust/trusted-keys.ts'
 
 /** What admins, businesses and providers do about payments. */
 export const paymentsRef = defineRef<PaymentsApi>('payments.api')
@@ -14,5 +13,3 @@ export const consentRef = defineRef<{ passkeys: Passkeys; consents: Consents; ma
 )
 /** The payment providers, for admins. */
 export const providersRef = defineRef<Providers>('payments.providers')
-/** The keys whose signatures are trusted, for admins. */
-export const trustedKeysRef = defineRef<TrustedKeys>('payments.trusted-keys')

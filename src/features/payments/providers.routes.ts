@@ -28,12 +28,7 @@ export default defineRoutes({
         create: ['already_exists', 'secret_unreadable'],
         change: ['already_exists', 'secret_unreadable'],
       },
-      store: () => ({
-        list: (scope, page) => providers.list({ ...scope, ...page }),
-        create: (_, input) => providers.create(input),
-        get: (_, id) => providers.get(id),
-        change: (_, id, change) => providers.change(id, change),
-      }),
+      store: () => providers,
     })
     actionRoute(app, server, resource, {
       name: 'end',

@@ -1,24 +1,22 @@
 import { actionRoute, resourceRoutes } from '../../routes/resource-routes.ts'
+import { databaseRef } from '../core.ref.ts'
 import { defineRoutes } from '../definitions.ts'
-import { trustedKeysRef } from './payments.ref.ts'
 import { trustedKeySchemas, trustedKeysFilter } from './trust/trust-schemas.ts'
+import { createTrustedKeys } from './trust/trusted-keys.ts'
 
 const resource = { path: '/admin/v1/trust', one: 'a trusted key', many: 'trusted keys' } as const
 
 /** The keys of issuers whose signatures on mandates, carts and receipts are trusted. They end and never change. */
 export default defineRoutes({
-  needs: { keys: trustedKeysRef },
-  add(app, { keys }, server) {
+  needs: { database: databaseRef },
+  add(app, { database }, server) {
+    const keys = createTrustedKeys(database)
     resourceRoutes(app, {
       ...resource,
       ...trustedKeySchemas,
       filter: trustedKeysFilter,
       problems: { create: ['already_exists'] },
-      store: () => ({
-        list: (scope, page) => keys.list({ ...scope, ...page }),
-        create: (_, input) => keys.create(input),
-        get: (_, id) => keys.get(id),
-      }),
+      store: () => keys,
     })
     actionRoute(app, server, resource, {
       name: 'end',

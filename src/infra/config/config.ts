@@ -12,7 +12,7 @@ import {
   type SettingError,
 } from './role-settings.ts'
 import { type Settings, settingNames, settingRemedies, settingsSchema } from './settings.ts'
-import { readStorageLocations, type StorageLocations } from './storage.ts'
+import { readStorageLocations } from './storage.ts'
 
 /**
  * The validated settings. It holds secrets, which must not be logged.
@@ -24,73 +24,16 @@ import { readStorageLocations, type StorageLocations } from './storage.ts'
  * const isEmbedded = ({ database }: Config): boolean => database.kind === 'embedded'
  * ```
  */
-export type Config = {
-  /** `memory` is for tests: embedded, and lost with the process. */
-  database: { kind: 'embedded'; dataDir: string } | { kind: 'memory' } | ServerDatabase
-  /** Null: the process wakes itself. */
-  redisUrl: string | null
-  /** Begins every key and channel in Redis. */
-  queuePrefix: string
-  http: { port: number; host: string }
+export type Config = Omit<ReturnType<typeof toConfig>, 'metricsPort' | 'publicUrl'> & {
   /** Where this process serves metrics and probes beside the API; absent: nowhere. */
   metricsPort?: number | undefined
-  /** Bytes of request bodies in flight: of all callers of a process, and of one token. */
-  bodyMemory: { processBytes: number; tokenBytes: number }
-  /** How long a call of the OpenAI-compatible endpoint waits between its tries, in all. */
-  maxWaitMs: number
-  /** What a business may use where it has no quota of its own; null: no limit. */
-  quotas: { storageBytes: number; queuedRuns: number; requestsPerMinute: number | null }
   /** The origin under which users open pages; absent: there are none. */
   publicUrl?: string | undefined
-  auth: 'required' | 'off'
-  /** What of the server is open without a token, and to pages of which origins. */
-  access: {
-    /** `admin`: with the admin token only; `off`: not there. */
-    metrics: 'open' | 'admin' | 'off'
-    docs: 'open' | 'off'
-    console: 'open' | 'off'
-    /** Origins whose pages may call; `*` for all. */
-    corsOrigins: readonly string[]
-    /** Addresses and networks whose X-Forwarded-For says where a request comes from. */
-    trustedProxies: readonly string[]
-  }
-  /** With which jobs of the public queue are signed, the current one first; empty: they are not. */
-  queueSecrets: readonly string[]
-  adminToken: string | null
-  /** 32 bytes, base64. */
-  masterKey: string | null
-  /** Earlier master keys in the same form; secrets under them stay readable. */
-  previousMasterKeys: readonly string[]
-  /** The keys of the executor of payments, in the same form; no other process of a server has them. */
+  /** `memory` is for tests: embedded, and lost with the process. */
+  database: { kind: 'embedded'; dataDir: string } | { kind: 'memory' } | ServerDatabase
+  /** The key of the executor of payments, 32 bytes in base64; no other process of a server has it, nor earlier ones. */
   paymentKey: string | null
   previousPaymentKeys: readonly string[]
-  /** Null: the built-in offline model serves. */
-  openai: { apiKey: string | null; baseUrl: string | null; model: string; embeddingModel: string } | null
-  /** How the built-in offline model calls tools. */
-  offlineDialect: 'tools' | 'xml'
-  /** Whether a process that executes runs learns from ended ones too. */
-  learning: boolean
-  /** Whether ended turns are stored and recalled in later sessions. */
-  recall: boolean
-  /** Tokens of older turns that are embedded an hour and a business. */
-  recallBacklogTokens: number
-  leaseMs: number
-  /** The root folder of `local` mappings, with `{business}` for the business id; null: no local mappings. */
-  filesRoot: string | null
-  /** The buckets that mappings may read, by provider. */
-  storage: StorageLocations
-  /** Days after which the sweep deletes blobs that no session holds, and rejected queue jobs. */
-  retention: { blobsDays: number; rejectedJobsDays: number }
-  /** What works at once in a worker, and how many runs it has at once, at work and waiting. */
-  concurrency: number
-  maxRuns: number
-  logLevel: Settings['LOG_LEVEL']
-  otlpEndpoint: string | null
-  /** Folders with nodes and tools of a product. */
-  toolFolders: readonly string[]
-  /** Those of its features. */
-  featureFolders: readonly string[]
-  client: { url: string | null; token: string | null }
   /** The other variables `MASON_…`, which settings of features read; absent: none. */
   featureVariables?: Environment
 }
@@ -207,18 +150,21 @@ const toDatabase = (settings: AllSettings, role: ProcessRole, named = ''): Confi
     : { kind: 'postgres', url, ...logins, migrateUrl: migrateUrl ?? DATABASE_URL }
 }
 
-type FoundApart = 'database' | 'paymentKey' | 'previousPaymentKeys'
-
-const toConfig = (settings: Settings, raw: RawSettings): Omit<Config, FoundApart> => ({
+const toConfig = (settings: Settings, raw: RawSettings) => ({
+  /** Null: the process wakes itself. */
   redisUrl: settings.REDIS_URL ?? null,
+  /** Begins every key and channel in Redis. */
   queuePrefix: settings.MASON_QUEUE_PREFIX,
   http: { port: settings.PORT, host: settings.HOST },
   metricsPort: settings.MASON_METRICS_PORT,
+  /** Bytes of request bodies in flight: of all callers of a process, and of one token. */
   bodyMemory: {
     processBytes: settings.MASON_BODY_MEMORY_MB * megabyte,
     tokenBytes: settings.MASON_TOKEN_BODY_MEMORY_MB * megabyte,
   },
+  /** How long a call of the OpenAI-compatible endpoint waits between its tries, in all. */
   maxWaitMs: settings.MASON_MAX_WAIT_MS,
+  /** What a business may use where it has no quota of its own; null: no limit. */
   quotas: {
     storageBytes: settings.MASON_QUOTA_STORAGE_MB * megabyte,
     queuedRuns: settings.MASON_QUOTA_QUEUED_RUNS,
@@ -226,41 +172,59 @@ const toConfig = (settings: Settings, raw: RawSettings): Omit<Config, FoundApart
   },
   publicUrl: settings.MASON_PUBLIC_URL,
   auth: settings.MASON_AUTH,
+  /** What of the server is open without a token, and to pages of which origins. */
   access: {
+    /** `admin`: with the admin token only; `off`: not there. */
     metrics: settings.MASON_METRICS,
     docs: settings.MASON_DOCS,
     console: settings.MASON_CONSOLE,
-    corsOrigins: settings.MASON_CORS_ORIGINS,
-    trustedProxies: settings.MASON_TRUSTED_PROXIES,
+    /** Origins whose pages may call; `*` for all. */
+    corsOrigins: settings.MASON_CORS_ORIGINS as readonly string[],
+    /** Addresses and networks whose X-Forwarded-For says where a request comes from. */
+    trustedProxies: settings.MASON_TRUSTED_PROXIES as readonly string[],
   },
+  /** With which jobs of the public queue are signed, the current one first; empty: they are not. */
   queueSecrets: settings.MASON_QUEUE_SECRET
     ? [settings.MASON_QUEUE_SECRET, ...settings.MASON_PREVIOUS_QUEUE_SECRETS]
     : [],
   adminToken: settings.MASON_ADMIN_TOKEN ?? null,
+  /** 32 bytes, base64. */
   masterKey: settings.MASON_MASTER_KEY ?? null,
-  previousMasterKeys: settings.MASON_PREVIOUS_MASTER_KEYS,
+  /** Earlier master keys in the same form; secrets under them stay readable. */
+  previousMasterKeys: settings.MASON_PREVIOUS_MASTER_KEYS as readonly string[],
+  /** Null: the built-in offline model serves. */
   openai: raw.OPENAI_API_KEY || raw.OPENAI_BASE_URL ? toOpenAIConfig(settings) : null,
+  /** How the built-in offline model calls tools. */
   offlineDialect: settings.MASON_OFFLINE_DIALECT,
+  /** Whether a process that executes runs learns from ended ones too. */
   learning: settings.MASON_LEARNING === 'on',
+  /** Whether ended turns are stored and recalled in later sessions. */
   recall: settings.MASON_RECALL === 'on',
+  /** Tokens of older turns that are embedded an hour and a business. */
   recallBacklogTokens: settings.MASON_RECALL_BACKLOG_TOKENS,
   leaseMs: settings.MASON_LEASE_MS,
+  /** The root folder of `local` mappings, with `{business}` for the business id; null: no local mappings. */
   filesRoot: settings.MASON_FILES_ROOT ?? null,
+  /** The buckets that mappings may read, by provider. */
   storage: readStorageLocations(settings),
+  /** Days after which the sweep deletes blobs that no session holds, and rejected queue jobs. */
   retention: {
     blobsDays: settings.MASON_KEEP_BLOBS_DAYS,
     rejectedJobsDays: settings.MASON_KEEP_REJECTED_JOBS_DAYS,
   },
+  /** What works at once in a worker, and how many runs it has at once, at work and waiting. */
   concurrency: settings.WORKER_CONCURRENCY,
   maxRuns: settings.WORKER_MAX_RUNS,
   logLevel: settings.LOG_LEVEL,
   otlpEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
+  /** Folders with nodes and tools of a product. */
   toolFolders: settings.MASON_TOOLS,
+  /** Those of its features. */
   featureFolders: settings.MASON_FEATURES,
   client: { url: settings.MASON_URL ?? null, token: settings.MASON_TOKEN ?? null },
 })
 
-const toOpenAIConfig = (settings: Settings): NonNullable<Config['openai']> => ({
+const toOpenAIConfig = (settings: Settings) => ({
   apiKey: settings.OPENAI_API_KEY ?? null,
   baseUrl: settings.OPENAI_BASE_URL ?? null,
   model: settings.OPENAI_MODEL,

@@ -55,8 +55,8 @@ export type ResourceKind<Row extends ResourceRow, Input, Change, View> = {
   defaults?: ResourceScope
   /** Its parent, whose id is a fixed field. */
   parent?: { name: string; table: string; idColumn: string }
-  /** Other fields that filter lists. */
-  scopedBy?: readonly (keyof Input & string)[]
+  /** The conditions by which other fields filter lists; `$in_name` is the value of one. */
+  filters?: Readonly<Record<string, string>>
   /** The columns of the view that no body has. */
   readOnly?: readonly (keyof View & string)[]
   /** Its times, of which the first orders lists. */
@@ -92,7 +92,7 @@ export type ResourceKind<Row extends ResourceRow, Input, Change, View> = {
   ): Record<string, unknown> | Promise<Record<string, unknown>>
   /** Writes the rows that belong to it: after a new one, before a change, whose trigger may lock a row that all share. */
   writeDependents?(sql: Sql, input: Input, target: ResourceTarget<Row, Change>): Promise<void>
-  /** The error where a row has its unique columns, which are not its name. */
+  /** The error where a row has its unique columns. */
   toTakenError?(input: Input): MasonError
   /** A query of the resources that need it: `kind`, `id` and `name`, by the column `by` of the row. */
   dependents?: { by: 'id' | 'name'; query: string }
@@ -184,8 +184,8 @@ export const createResourceStore = <
     kind.fields ??
     (Object.keys(kind.input?.shape ?? {}) as (keyof Input & string)[]).filter((name) => !(name in fixed))
   const filters: Readonly<Record<string, string>> = {
-    ...fixed,
-    ...Object.fromEntries((kind.scopedBy ?? []).map((name) => [name, name])),
+    ...Object.fromEntries(Object.entries(fixed).map(([name, column]) => [name, `t.${column} = $in_${name}`])),
+    ...kind.filters,
   }
 
   const toInput = (row: Row) => ({ ...pick(row, fields), ...kind.toInput?.(row) }) as Input
@@ -230,7 +230,7 @@ export const createResourceStore = <
     const names = Object.keys(filters).filter((name) => scope[name] !== undefined)
     const conditions = [
       ...(endedAt === undefined ? [] : [`t.${endedAt} IS NULL`]),
-      ...names.map((name) => `t.${filters[name]} = $in_${name}`),
+      ...names.map((name) => filters[name]),
     ]
     return {
       where: conditions.join(' AND ') || 'true',
@@ -309,11 +309,12 @@ export const createResourceStore = <
         const target = { id, scope, before: null, change: null }
         const values = await check(sql, input, target)
         const own = Object.entries(fixed).map(([name, column]) => [column, scope[name] ?? null])
-        await insertRow(sql, table, { [idColumn]: id, ...Object.fromEntries(own), ...values })
+        const row = { [idColumn]: id, ...Object.fromEntries(own), ...values }
+        await insertRow(sql, table, row).catch((error) => {
+          throw (isUniqueViolation(error) && kind.toTakenError?.(input)) || error
+        })
         await kind.writeDependents?.(sql, input, target)
         return readWritten(sql, scope, id)
-      }).catch((error: unknown) => {
-        throw (isUniqueViolation(error) && kind.toTakenError?.(input)) || error
       })
     },
     async get(requested, id) {

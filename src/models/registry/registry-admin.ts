@@ -98,7 +98,11 @@ const createGrants = (context: ResourceStoreContext) =>
     table: 'grants',
     idColumn: 'grant_id',
     fields: ['key_id', 'business_id', 'user_id'],
-    scopedBy: ['key_id', 'business_id', 'user_id'],
+    filters: {
+      key_id: 't.key_id = $in_key_id',
+      business_id: 't.business_id = $in_business_id',
+      user_id: 't.user_id = $in_user_id',
+    },
     async findErrors(sql, { key_id, business_id, user_id }, { id }) {
       if (business_id == null && user_id == null)
         return [{ pointer: '/business_id', detail: 'give business_id, user_id or both' }]
@@ -168,7 +172,7 @@ const createRoutes = (context: ResourceStoreContext) =>
     idColumn: 'route_id',
     fields: ['role', 'category', 'models', 'strategy'],
     json: ['models'],
-    scopedBy: ['role', 'category'],
+    filters: { role: 't.role = $in_role', category: 't.category = $in_category' },
     findErrors: async (sql, { category, models }) => {
       const aliases = models.map(({ model }) => model)
       return [

@@ -97,6 +97,7 @@ describe.runIf(isServed)('a stolen login (on servers only: PGlite is one session
       await ensureBusiness(elsewhere, 'default')
       const input = newProvider({ name: `cards of ${who}` })
       await createProviders(elsewhere, { testOnly: false, changed: async () => {} }).create(
+        {},
         providerSchemas.input.parse(input),
       )
       await executor.query(

@@ -139,11 +139,11 @@ describe('a payment provider', () => {
     const slow: Database = {
       ...elsewhere,
       transaction: async (work) => {
-        await providers.change(id, { window_ms: 400_000, business_ids: ['default'] })
+        await providers.change({}, id, { window_ms: 400_000, business_ids: ['default'] })
         return elsewhere.transaction(work)
       },
     }
-    await createProviders(slow, { testOnly: true, changed }).change(id, { timeout_ms: 5_000 })
+    await createProviders(slow, { testOnly: true, changed }).change({}, id, { timeout_ms: 5_000 })
     const { body } = await admin('GET', `/${id}`)
     expect(body).toMatchObject({ timeout_ms: 5_000, window_ms: 400_000, business_ids: ['default'] })
     expect((await admin('PATCH', `/${id}`, { business_ids: null })).body).toMatchObject({
@@ -169,9 +169,23 @@ describe('a payment provider', () => {
       expect([status, body.errors?.[0]?.pointer, text]).toEqual([422, pointer, expect.any(String)])
       expect(text).not.toContain('nightjar')
     }
+  })
+
+  test('with a name that is taken is refused by that name before any other error', async ({ admin }) => {
     const name = unique('cards')
     expect((await admin('POST', '', newProvider({ name }))).status).toBe(201)
-    expect((await admin('POST', '', newProvider({ name }))).body.code).toBe('already_exists')
+    const { id } = (await admin('POST', '', newProvider())).body
+    const taken = {
+      code: 'already_exists',
+      detail: `there is a payment provider with the name "${name}" already`,
+      remedy: expect.stringContaining('choose another name'),
+      errors: [{ pointer: '/name', detail: `"${name}" is taken` }],
+    }
+    const other = { base_url: 'http://169.254.169.254', business_ids: ['nowhere'] }
+    for (const fields of [{}, other])
+      expect((await admin('POST', '', newProvider({ name, ...fields }))).body).toMatchObject(taken)
+    expect((await admin('PATCH', `/${id}`, { name, ...other })).body).toMatchObject(taken)
+    expect((await admin('PATCH', `/${id}`, { name: unique('cards') })).status).toBe(200)
   })
 
   test('moves money on a database server only', async ({ admin, backend }) => {

@@ -4,10 +4,9 @@
 import { generateKeyPairSync } from 'node:crypto'
 import pg from 'pg'
 import { describe, expect, onTestFinished } from 'vitest'
-import { trustedKeysRef } from '../../../src/features/payments/payments.ref.ts'
 import { createTrust, type TrustAnswer } from '../../../src/features/payments/trust/trust.ts'
 import type { TrustRole } from '../../../src/features/payments/trust/trust-schemas.ts'
-import { maxTrustedKeys } from '../../../src/features/payments/trust/trusted-keys.ts'
+import { createTrustedKeys, maxTrustedKeys } from '../../../src/features/payments/trust/trusted-keys.ts'
 import type { Sql } from '../../../src/state/ports/sql.ts'
 import { unique } from '../../support/backend.ts'
 import type { Reply } from '../../support/http.ts'
@@ -316,7 +315,7 @@ describe('the rows of trusted keys', () => {
     },
   )
 
-  test('are at most a thousand of one business that have not ended', async ({ runtime, elsewhere }) => {
+  test('are at most a thousand of one business that have not ended', async ({ elsewhere }) => {
     const business = unique('full')
     await elsewhere.query('INSERT INTO businesses (tenant) VALUES ($1)', [business])
     await elsewhere.query(
@@ -324,8 +323,8 @@ describe('the rows of trusted keys', () => {
        SELECT $1 || n, $1, 'i', n::text, '{merchant}', n::text, 'y' FROM generate_series(1, $2::int) n`,
       [business, maxTrustedKeys],
     )
-    const keys = runtime.features.get(trustedKeysRef)
-    const add = () => keys.create({ ...newKey({ business_id: business }), valid_to: null } as never)
+    const keys = createTrustedKeys(elsewhere)
+    const add = () => keys.create({}, { ...newKey({ business_id: business }), valid_to: null } as never)
     await expect(add()).rejects.toMatchObject({
       code: 'invalid_request',
       detail: { errors: [{ pointer: '/business_id', detail: expect.stringContaining('end those') }] },

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { ensureBusiness } from '../../../accounts/businesses.ts'
+import { ofBusiness } from '../../../accounts/businesses.ts'
 import { httpHeadersSchema } from '../../../accounts/http-hosts.ts'
-import { type Database, hasRow, queryOne } from '../../../infra/database/database.ts'
-import { isUniqueViolation } from '../../../infra/database/database-errors.ts'
-import { readPage } from '../../../infra/database/pagination.ts'
-import { type Dated, toIsoTimes } from '../../../infra/database/row-times.ts'
+import type { Database } from '../../../infra/database/database.ts'
+import type { Dated } from '../../../infra/database/row-times.ts'
 import { checkUrl, isPlainlyPrivate } from '../../../infra/egress/urls.ts'
+import { createResourceStore, type ResourceScope } from '../../../infra/resources/resource-store.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { RemoteAgent } from '../../../state/ports/agents.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
@@ -16,7 +15,6 @@ import {
   toChangeSchema,
   toViewSchema,
 } from '../../../state/resource-schema.ts'
-import type { Page } from '../../../state/run-view.ts'
 import { ap2Roles } from './ap2.ts'
 
 const inputSchema = z.strictObject({
@@ -89,8 +87,9 @@ export type RemoteAgentRow = Dated<Omit<View, 'card'>> & {
   card: Record<string, unknown>
 }
 
-const columns =
-  'agent_id AS id, tenant AS business_id, name, card_url, roles, headers, allow_private, issuer, sealed_headers, card, created_at, updated_at'
+/** What is written of an agent: `Derived` is not from the body. */
+type Derived = Pick<RemoteAgentRow, 'id' | 'allow_private' | 'card' | 'sealed_headers'>
+type Stored = Derived & Pick<RemoteAgentRow, 'name' | 'card_url' | 'roles' | 'headers' | 'issuer'>
 
 /** Text of a card, which is not trusted. */
 const toText = (value: unknown, max: number): string =>
@@ -118,11 +117,6 @@ const toCardView = (card: Record<string, unknown>): View['card'] => {
   }
 }
 
-const toView = ({ card, sealed_headers: _, ...row }: RemoteAgentRow): View => ({
-  ...toIsoTimes(row),
-  card: toCardView(card),
-})
-
 /** The agents that a business may call, or the one of a name. */
 const readRemoteAgents = async (
   sql: Sql,
@@ -131,7 +125,8 @@ const readRemoteAgents = async (
 ): Promise<RemoteAgentRow[]> =>
   (
     await sql.query<RemoteAgentRow>(
-      `SELECT ${columns} FROM remote_agents WHERE tenant = $1 AND ($2::text IS NULL OR name = $2) ORDER BY name LIMIT 100`,
+      `SELECT agent_id AS id, tenant AS business_id, name, card_url, roles, headers, allow_private, issuer, sealed_headers, card, created_at,
+         updated_at FROM remote_agents WHERE tenant = $1 AND ($2::text IS NULL OR name = $2) ORDER BY name LIMIT 100`,
       [businessId, name],
     )
   ).rows
@@ -183,81 +178,66 @@ export const createRemoteAgents = (
   sealHeaders: HeaderSealer,
   changed: () => Promise<void>,
 ) => {
-  const find = (businessId: string, id: string) =>
-    queryOne<RemoteAgentRow>(
-      database,
-      `SELECT ${columns} FROM remote_agents WHERE tenant = $1 AND agent_id = $2`,
-      [businessId, id],
-    )
-  const toRow = async (businessId: string, id: string, input: Omit<Input, 'name'>) => {
-    const { card_url, roles, headers, issuer } = input
-    const allow_private = input.allow_private ?? isPlainlyPrivate(card_url)
+  const store = createResourceStore<RemoteAgentRow, typeof remoteAgentSchemas, Stored, Stored>(
+    { database, changed },
+    {
+      name: 'agent',
+      toId: ({ id }) => id,
+      table: 'remote_agents',
+      idColumn: 'agent_id',
+      fields: ['name', 'card_url', 'allow_private', 'issuer'],
+      fixed: ofBusiness.fixed,
+      columns: 't.roles, t.headers, t.card',
+      toView: ({ roles, headers, card }) => ({ roles, headers, card: toCardView(card) }),
+      toValues: ({ roles, headers, card, sealed_headers }) => ({
+        roles: JSON.stringify([...new Set(roles)]),
+        headers: JSON.stringify(headers),
+        card: JSON.stringify(card),
+        sealed_headers,
+      }),
+      toTakenError: ({ name }) =>
+        new MasonError('already_exists', `the business has an agent "${name}" already`, {
+          remedy: 'choose another name, or PATCH that one',
+        }),
+    },
+  )
+  /** Checks an agent, reads its card and seals its headers, before the transaction that writes it. */
+  const toStored = async (
+    { business_id = '' }: ResourceScope,
+    id: string,
+    agent: Omit<Stored, keyof Derived> & { allow_private?: boolean | undefined },
+  ): Promise<Stored> => {
+    const { card_url, headers, allow_private = isPlainlyPrivate(card_url) } = agent
     const error = checkUrl(card_url, { allowPrivate: allow_private })
     if (error) throw createFieldsError({ pointer: '/card_url', ...error })
-    const card = await readCard(businessId, { card_url, headers, allow_private })
-    return {
-      id,
-      businessId,
-      card_url,
-      allow_private,
-      roles: JSON.stringify([...new Set(roles)]),
-      headers: JSON.stringify(headers),
-      card: JSON.stringify(card),
-      issuer,
-      sealed: await sealHeaders({ id, business_id: businessId, card_url, headers }),
-    }
+    const card = await readCard(business_id, { card_url, headers, allow_private })
+    const sealed_headers = await sealHeaders({ id, business_id, card_url, headers })
+    return { ...agent, id, allow_private, card, sealed_headers }
   }
   return {
-    async create(businessId: string, { name, ...input }: Input): Promise<View> {
-      await ensureBusiness(database, businessId)
+    ...store,
+    async create(scope: ResourceScope, input: Input): Promise<View> {
+      await ofBusiness.prepare(database, scope)
       const id = `agt_${randomBytes(12).toString('hex')}`
-      const row = await toRow(businessId, id, input)
-      const created = await queryOne<RemoteAgentRow>(
-        database,
-        `INSERT INTO remote_agents (agent_id, tenant, name, card_url, allow_private, roles, headers, card, issuer, sealed_headers)
-         VALUES ($id, $businessId, $name, $card_url, $allow_private, $roles, $headers, $card, $issuer, $sealed) RETURNING ${columns}`,
-        { ...row, name },
-      ).catch((error: unknown) => {
-        if (!isUniqueViolation(error)) throw error
-        throw new MasonError('already_exists', `the business has an agent "${name}" already`, {
-          remedy: 'choose another name, or PATCH that one',
-        })
-      })
-      await changed()
-      return toView(created as RemoteAgentRow)
-    },
-    async get(businessId: string, id: string): Promise<View | null> {
-      const row = await find(businessId, id)
-      return row && toView(row)
+      return store.create(scope, await toStored(scope, id, input))
     },
     /** Reads the card again, also where nothing is changed. */
-    async change(businessId: string, id: string, change: Change): Promise<View | null> {
-      const before = await find(businessId, id)
+    async change(scope: ResourceScope, id: string, change: Change): Promise<View | null> {
+      const before = await store.get(scope, id)
       if (!before) return null
-      const { allow_private, card_url = before.card_url, headers = before.headers, roles } = change
+      const { name } = before
+      const { card_url = before.card_url, headers = before.headers, roles = before.roles } = change
+      const { issuer = before.issuer } = change
       const isMoved = new URL(card_url, 'http://x').origin !== new URL(before.card_url).origin
       if (isMoved && change.headers === undefined && Object.keys(before.headers).length > 0)
         throw createFieldsError({
           pointer: '/headers',
           detail: 'are needed with a card_url at another origin: the stored ones are for the old one',
         })
-      const privacy = allow_private ?? (isMoved || allow_private === null ? undefined : before.allow_private)
-      const row = await toRow(businessId, id, {
-        issuer: change.issuer === undefined ? before.issuer : change.issuer,
-        card_url,
-        headers,
-        roles: (roles ?? before.roles) as Input['roles'],
-        ...(privacy !== undefined && { allow_private: privacy }),
-      })
-      const after = await queryOne<RemoteAgentRow>(
-        database,
-        `UPDATE remote_agents SET card_url = $card_url, allow_private = $allow_private, roles = $roles, headers = $headers,
-           card = $card, issuer = $issuer, sealed_headers = $sealed, updated_at = clock_timestamp()
-         WHERE tenant = $businessId AND agent_id = $id RETURNING ${columns}`,
-        row,
-      )
-      await changed()
-      return after && toView(after)
+      const isDerived = isMoved || change.allow_private === null
+      const allow_private = change.allow_private ?? (isDerived ? undefined : before.allow_private)
+      const agent = { name, card_url, roles, headers, issuer, allow_private }
+      return store.change(scope, id, await toStored(scope, id, agent))
     },
     /** Seals the headers of all agents of a business again, after its secrets have changed. */
     async reseal(businessId: string): Promise<void> {
@@ -267,23 +247,6 @@ export const createRemoteAgents = (
             row.id,
             await sealHeaders(row),
           ])
-    },
-    async remove(businessId: string, id: string): Promise<boolean> {
-      const statement = 'DELETE FROM remote_agents WHERE tenant = $1 AND agent_id = $2 RETURNING agent_id'
-      const isRemoved = await hasRow(database, statement, [businessId, id])
-      await changed()
-      return isRemoved
-    },
-    list(businessId: string, page: { limit: number; cursor?: string }): Promise<Page<View>> {
-      const list = {
-        select: columns,
-        from: 'remote_agents',
-        where: 'tenant = $1',
-        values: [businessId],
-        at: 'created_at',
-        id: 'agent_id',
-      }
-      return readPage<RemoteAgentRow, View>(database, list, page, toView)
     },
   }
 }

@@ -1,14 +1,10 @@
-import { randomBytes } from 'node:crypto'
-import { type Database, queryOne } from '../../../infra/database/database.ts'
-import { readPage } from '../../../infra/database/pagination.ts'
-import { type Dated, toIsoTimes } from '../../../infra/database/row-times.ts'
+import { type Database, hasRow, queryOne } from '../../../infra/database/database.ts'
 import type { Egress } from '../../../infra/egress/egress-port.ts'
 import { findBaseUrlErrors, isPlainlyPrivate } from '../../../infra/egress/urls.ts'
-import { changeResources } from '../../../infra/resources/resource-store.ts'
+import { createResourceStore } from '../../../infra/resources/resource-store.ts'
 import { MasonError } from '../../../state/errors.ts'
 import type { Sql } from '../../../state/ports/sql.ts'
 import { createFieldsError, type FieldError } from '../../../state/resource-schema.ts'
-import type { Page } from '../../../state/run-view.ts'
 import type { PaymentKeys } from '../keys/payment-keys.ts'
 import { sealForExecutor } from '../keys/sealed-texts.ts'
 import { type AgentProviderParts, openAgentProvider } from './agent.ts'
@@ -16,42 +12,25 @@ import { openProvider } from './card.ts'
 import type { PaymentProvider, ProviderSettings } from './provider.ts'
 import {
   fieldsOfKinds,
-  type ProviderChange,
   type ProviderInput,
   type ProviderView,
+  type providerSchemas,
 } from './provider-schemas.ts'
 
-type Row = Dated<Omit<ProviderView, 'status' | 'webhook_path'>>
-
-const columns = `provider_id AS id, name, kind, base_url, allow_private, tenants AS business_ids, is_test AS test, is_demo AS demo, window_ms,
-  timeout_ms, api_key_end AS api_key, webhook_secret_end AS webhook_secret, created_at, updated_at, ended_at`
-
-/** Where the webhooks of a provider arrive. */
-const toWebhookPath = (id: string): string => `/payments/webhooks/${id}`
-
-const toView = (row: Row): ProviderView => ({
-  ...toIsoTimes(row),
-  api_key: row.api_key && `…${row.api_key}`,
-  webhook_secret: row.webhook_secret && `…${row.webhook_secret}`,
-  status: row.ended_at === null ? 'active' : 'ended',
-  webhook_path: row.kind === 'card' ? toWebhookPath(row.id) : null,
-})
+type Row = Pick<ProviderView, 'id' | 'kind' | 'base_url' | 'business_ids' | 'ended_at'> & {
+  api_key_end: string | null
+  webhook_secret_end: string | null
+}
 
 /** The secret is for this address alone: a row that gets another address must get the secret again. */
 const keyPurpose = (id: string, baseUrl: string): string => `provider ${id} api_key ${baseUrl}`
 const webhookPurpose = (id: string): string => `provider ${id} webhook_secret`
 
-const toEnd = (secret: string | undefined): string | null => secret?.slice(-4) ?? null
-
 type Parts = Partial<Record<'base_url' | 'api_key' | 'webhook_secret', unknown>>
 const partNames = ['base_url', 'api_key', 'webhook_secret'] as const
 
 /** What a provider of a kind lacks, unless `isChange`, and what it cannot have. */
-const findKindErrors = (
-  kind: ProviderInput['kind'],
-  input: Parts,
-  { isChange = false } = {},
-): FieldError[] => {
+const findKindErrors = (kind: ProviderInput['kind'], input: Parts, isChange: boolean): FieldError[] => {
   const own: readonly string[] = fieldsOfKinds[kind]
   return partNames
     .filter((name) =>
@@ -107,6 +86,19 @@ const throwErrors = (errors: readonly FieldError[]): void => {
   if (errors.length > 0) throw createFieldsError(...errors)
 }
 
+const allowsPrivate = ({ allow_private, base_url }: Pick<ProviderInput, 'allow_private' | 'base_url'>) =>
+  allow_private ?? isPlainlyPrivate(base_url ?? '')
+
+/** Throws `already_exists` where another provider has the name. */
+const checkName = async (sql: Sql, id: string, name: string): Promise<void> => {
+  const statement = 'SELECT FROM payment_providers WHERE name = $1 AND provider_id <> $2'
+  if (!(await hasRow(sql, statement, [name, id]))) return
+  throw new MasonError('already_exists', `there is a payment provider with the name "${name}" already`, {
+    remedy: 'choose another name, or change that provider with PATCH; GET /admin/v1/providers lists them',
+    detail: { errors: [{ pointer: '/name', detail: `"${name}" is taken` }] },
+  })
+}
+
 /**
  * The payment providers, as admins manage them. `testOnly`: embedded, where the executor's key lies beside what it protects.
  * Null: there is none of this id. `changed` follows every change.
@@ -115,126 +107,73 @@ export const createProviders = (
   database: Database,
   { testOnly, changed }: { testOnly: boolean; changed: () => Promise<void> },
 ) => {
-  const get = async (id: string): Promise<ProviderView | null> => {
-    const row = await queryOne<Row>(
-      database,
-      `SELECT ${columns} FROM payment_providers WHERE provider_id = $1`,
-      [id],
-    )
-    return row && toView(row)
-  }
-  const seal = async (text: string | undefined, purpose: string): Promise<string | null> =>
-    text === undefined ? null : sealForExecutor(database, text, purpose)
+  // one at a time: of a demo and one that moves money, the second one sees the first
+  const context = { database, lock: 'mason.providers', changed }
+  const { remove: _, ...store } = createResourceStore<Row, typeof providerSchemas>(context, {
+    name: 'payment provider',
+    prefix: 'prv',
+    table: 'payment_providers',
+    idColumn: 'provider_id',
+    fields: ['name', 'base_url', 'allow_private', 'window_ms', 'timeout_ms'],
+    fixed: { kind: 'kind', test: 'is_test', demo: 'is_demo' },
+    filters: { business_id: '(t.tenants IS NULL OR $in_business_id = ANY(t.tenants))' },
+    readOnly: ['ended_at'],
+    columns: 't.tenants AS business_ids, t.api_key_end, t.webhook_secret_end',
+    toInput: ({ business_ids }) => ({ business_ids }),
+    toView: (row) => ({
+      business_ids: row.business_ids,
+      api_key: row.api_key_end && `…${row.api_key_end}`,
+      webhook_secret: row.webhook_secret_end && `…${row.webhook_secret_end}`,
+      status: row.ended_at === null ? 'active' : 'ended',
+      webhook_path: row.kind === 'card' ? `/payments/webhooks/${row.id}` : null,
+    }),
+    // a permission for one address does not hold for another
+    complete: (merged, before, { allow_private }) =>
+      merged.base_url === before.base_url ? merged : { ...merged, allow_private: allow_private ?? undefined },
+    async findErrors(sql, input, { id, before, change }) {
+      await checkName(sql, id, input.name)
+      const { base_url = null, test, demo } = input
+      const kindErrors = findKindErrors((before ?? input).kind, (change ?? input) as Parts, before !== null)
+      if (before) throwErrors(kindErrors)
+      const errors = [
+        ...kindErrors,
+        ...(base_url === null ? [] : findBaseUrlErrors(base_url, allowsPrivate(input))),
+        ...(await findBusinessErrors(sql, (change ?? input).business_ids)),
+      ]
+      if (before && before.base_url !== base_url && input.api_key === undefined)
+        errors.push({
+          pointer: '/api_key',
+          detail: 'is needed with a new base_url: the stored one is sealed for the old address',
+        })
+      if (testOnly && !before && !test)
+        errors.push({
+          pointer: '/test',
+          detail:
+            'must be true: without a database server the key of the executor is beside what it protects',
+        })
+      throwErrors(errors)
+      return before ? [] : findDemoErrors(sql, { test, demo })
+    },
+    async toValues(input, { id }, sql) {
+      const { base_url, business_ids, api_key, webhook_secret } = input
+      return {
+        allow_private: allowsPrivate(input),
+        tenants: business_ids,
+        // the sealed columns cannot be read, so they stay as they are without a new secret
+        ...(api_key !== undefined && {
+          sealed_api_key: await sealForExecutor(sql, api_key, keyPurpose(id, base_url ?? '')),
+          api_key_end: api_key.slice(-4),
+        }),
+        ...(webhook_secret !== undefined && {
+          sealed_webhook_secret: await sealForExecutor(sql, webhook_secret, webhookPurpose(id)),
+          webhook_secret_end: webhook_secret.slice(-4),
+        }),
+      }
+    },
+  })
 
   return {
-    get,
-    /** Throws `invalid_request` with the fields, `already_exists`, and `secret_unreadable` before the first start of an executor. */
-    async create(input: ProviderInput): Promise<ProviderView> {
-      const id = `prv_${randomBytes(12).toString('hex')}`
-      const { name, kind, base_url, business_ids, test, demo, window_ms, timeout_ms } = input
-      const { api_key, webhook_secret } = input
-      const allowPrivate = input.allow_private ?? (base_url !== undefined && isPlainlyPrivate(base_url))
-      throwErrors([
-        ...findKindErrors(kind, input),
-        ...(base_url === undefined ? [] : findBaseUrlErrors(base_url, allowPrivate)),
-        ...(await findBusinessErrors(database, business_ids)),
-        ...(testOnly && !test
-          ? [
-              {
-                pointer: '/test',
-                detail:
-                  'must be true: without a database server the key of the executor is beside what it protects',
-              },
-            ]
-          : []),
-      ])
-      const sealedKey = await seal(api_key, keyPurpose(id, base_url ?? ''))
-      const sealedSecret = await seal(webhook_secret, webhookPurpose(id))
-      // one at a time: of a demo and one that moves money, the second one sees the first
-      await changeResources({ database, lock: 'mason.providers', changed }, async (sql) => {
-        throwErrors(await findDemoErrors(sql, { test, demo }))
-        await sql.query(
-          `INSERT INTO payment_providers (provider_id, name, kind, base_url, allow_private, tenants, is_test, window_ms, timeout_ms,
-           sealed_api_key, api_key_end, sealed_webhook_secret, webhook_secret_end, is_demo)
-         VALUES ($id, $name, $kind, $base_url, $allowPrivate, ${tenantsSql('$business_ids')}, $test, $window_ms, $timeout_ms,
-           $sealedKey, $keyEnd, $sealedSecret, $secretEnd, $demo)`,
-          {
-            id,
-            name,
-            kind,
-            base_url: base_url ?? null,
-            allowPrivate,
-            business_ids: JSON.stringify(business_ids),
-            test,
-            window_ms,
-            timeout_ms,
-            sealedKey,
-            keyEnd: toEnd(api_key),
-            sealedSecret,
-            secretEnd: toEnd(webhook_secret),
-            demo,
-          },
-        )
-      })
-      return (await get(id)) as ProviderView
-    },
-    /** Throws as `create`. */
-    async change(id: string, change: ProviderChange): Promise<ProviderView | null> {
-      const before = await get(id)
-      if (!before) return null
-      throwErrors(findKindErrors(before.kind, change as Parts, { isChange: true }))
-      const base_url = change.base_url ?? before.base_url ?? ''
-      const isMoved = base_url !== (before.base_url ?? '')
-      const isDerived = change.allow_private === null || isMoved
-      const allowPrivate =
-        change.allow_private ?? (isDerived ? isPlainlyPrivate(base_url) : before.allow_private)
-      throwErrors([
-        ...(before.kind === 'agent' ? [] : findBaseUrlErrors(base_url, allowPrivate)),
-        ...(await findBusinessErrors(database, change.business_ids)),
-        ...(isMoved && change.api_key === undefined
-          ? [
-              {
-                pointer: '/api_key',
-                detail: 'is needed with a new base_url: the stored one is sealed for the old address',
-              },
-            ]
-          : []),
-      ])
-      const { api_key, webhook_secret } = change
-      const sealedKey = await seal(api_key, keyPurpose(id, base_url))
-      const sealedSecret = await seal(webhook_secret, webhookPurpose(id))
-      await changeResources({ database, changed }, async (sql) => {
-        await sql.query(
-          // what is not changed stays as it is now, not as it was read: another change may have come between
-          `UPDATE payment_providers SET name = COALESCE($2, name), base_url = COALESCE($3, base_url),
-             allow_private = COALESCE($4::boolean, allow_private),
-             tenants = CASE WHEN $5::json IS NULL THEN tenants ELSE ${tenantsSql('$5')} END,
-             window_ms = COALESCE($6::int, window_ms), timeout_ms = COALESCE($7::int, timeout_ms),
-             updated_at = clock_timestamp() WHERE provider_id = $1`,
-          [
-            id,
-            change.name ?? null,
-            change.base_url ?? null,
-            change.allow_private === undefined && !isMoved ? null : allowPrivate,
-            change.business_ids === undefined ? null : JSON.stringify(change.business_ids),
-            change.window_ms ?? null,
-            change.timeout_ms ?? null,
-          ],
-        )
-        // the sealed columns cannot be read, so each is set by itself
-        if (api_key !== undefined)
-          await sql.query(
-            'UPDATE payment_providers SET sealed_api_key = $2, api_key_end = $3 WHERE provider_id = $1',
-            [id, sealedKey, toEnd(api_key)],
-          )
-        if (webhook_secret !== undefined)
-          await sql.query(
-            'UPDATE payment_providers SET sealed_webhook_secret = $2, webhook_secret_end = $3 WHERE provider_id = $1',
-            [id, sealedSecret, toEnd(webhook_secret)],
-          )
-      })
-      return get(id)
-    },
+    ...store,
     /** Ends a provider now: it takes no new payments, and those that it has go on. One that has ended stays as it is. */
     async end(id: string): Promise<ProviderView | null> {
       await database.query(
@@ -243,28 +182,13 @@ export const createProviders = (
         [id],
       )
       await changed()
-      return get(id)
-    },
-    list(filter: { business_id?: string; limit: number; cursor?: string }): Promise<Page<ProviderView>> {
-      const list = {
-        select: columns,
-        from: 'payment_providers',
-        where: '$1::text IS NULL OR tenants IS NULL OR $1 = ANY(tenants)',
-        values: [filter.business_id ?? null],
-        at: 'created_at',
-        id: 'provider_id',
-      }
-      return readPage<Row, ProviderView>(database, list, filter, toView)
+      return store.get({}, id)
     },
   }
 }
 
 /** See `createProviders`. */
 export type Providers = ReturnType<typeof createProviders>
-
-/** Drivers read and write arrays of texts differently. */
-const tenantsSql = (parameter: string): string =>
-  `CASE WHEN ${parameter}::json::text <> 'null' THEN ARRAY(SELECT json_array_elements_text(${parameter}::json)) END`
 
 type SealedRow = ProviderSettings & {
   id: string

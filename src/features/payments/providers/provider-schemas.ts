@@ -113,7 +113,5 @@ export const providerSchemas = {
 
 /** See `createSchema`. */
 export type ProviderInput = z.output<typeof createSchema>
-/** See `providerSchemas.change`. */
-export type ProviderChange = z.output<typeof providerSchemas.change>
 /** See `viewSchema`. */
 export type ProviderView = z.infer<typeof viewSchema>
