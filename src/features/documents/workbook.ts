@@ -19,7 +19,12 @@ export const withWorkbook = async <Result>(
   }
   return await use(
     sheets.map(({ path, attributes }) => {
-      const doubts: SheetDoubts = { merged: new Set(), errors: new Set(), empty: new Set() }
+      const doubts: SheetDoubts = {
+        merged: new Set(),
+        errors: new Set(),
+        empty: new Set(),
+        hidden: new Set(/hidden/i.test(attributes.state ?? '') ? ['the sheet'] : []),
+      }
       return {
         name: attributes.name ?? path,
         openRows: () => readRowBatches(archive, path, book, doubts),
@@ -32,10 +37,10 @@ export const withWorkbook = async <Result>(
 /** What all sheets of a workbook share. */
 type Book = { strings: readonly string[]; formats: readonly NumberFormat[]; is1904: boolean }
 
-/** References of cells: merged ones, errors, and formulas without a result. */
-type SheetDoubts = Record<'merged' | 'errors' | 'empty', Set<string>>
+/** References: of merged cells, errors, formulas without a result, and of what the program does not show. */
+type SheetDoubts = Record<'merged' | 'errors' | 'empty' | 'hidden', Set<string>>
 
-const toDoubtNotes = ({ merged, errors, empty }: SheetDoubts): string[] => {
+const toDoubtNotes = ({ merged, errors, empty, hidden }: SheetDoubts): string[] => {
   const remedy = '; open it in an office program, save it and upload it again'
   const describe = (fact: string, cells: Set<string>, end = '') =>
     cells.size > 0 ? [`${fact}: ${cells.size} (${[...cells].slice(0, 5).join(', ')})${end}`] : []
@@ -43,15 +48,18 @@ const toDoubtNotes = ({ merged, errors, empty }: SheetDoubts): string[] => {
     ...describe('merged cells have their value in the first of them only', merged),
     ...describe('cells with an error are empty', errors),
     ...describe('formulas without a stored result are empty', empty, remedy),
+    ...describe('hidden rows and sheets are read too', hidden),
   ]
 }
+
+const isTrue = (value: string | undefined): boolean => value === '1' || value === 'true'
 
 /** Days count from 1904 in workbooks of old Macs. */
 const isDateSystem1904 = async (archive: Archive): Promise<boolean> => {
   let is1904 = false
   await readXml(archive, 'xl/workbook.xml', {
-    open: (tag, { date1904 = '' }) => {
-      if (tag === 'workbookPr') is1904 = /^(?:1|true)$/.test(date1904)
+    open: (tag, { date1904 }) => {
+      if (tag === 'workbookPr') is1904 = isTrue(date1904)
     },
   })
   return is1904
@@ -142,6 +150,7 @@ async function* readRowBatches(
     open: (tag, attributes) => {
       runs.open(tag, attributes.val)
       if (tag === 'row') row = []
+      if (tag === 'row' && isTrue(attributes.hidden)) doubts.hidden.add(`row ${attributes.r ?? '?'}`)
       if (tag === 'f') isFormula = true
       if (tag === 'mergeCell') doubts.merged.add(attributes.ref ?? '')
       if (tag === 'c') {
@@ -179,7 +188,7 @@ const toCell = (
   { strings, formats, is1904 }: Book,
 ): Cell => {
   if (type === 's') return strings[Number(value)] ?? ''
-  if (type === 'b') return value === '1' || value === 'true' ? 'true' : 'false'
+  if (type === 'b') return String(isTrue(value))
   if (type === 'e' || value === '') return ''
   if (type !== 'n') return type === 'd' ? value.replace(/T00:00:00(?:\.0+)?Z?$/, '') : decodeEscapes(value)
   const number = Number(value)

@@ -34,13 +34,15 @@ const dressed = new RegExp(
 const currencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'))
 const maxNumberChars = 60
 
-/** The digits and signs of East Asian keyboards. */
-const toHalfWidth = (text: string): string =>
-  text.replace(/[！-～]/g, (sign) => String.fromCharCode(sign.charCodeAt(0) - 0xfee0))
+/** The digits and signs of East Asian keyboards as plain ones, and a dash for cents as zeros: 12.– is 12.00. */
+const toPlain = (text: string): string =>
+  text.replace(/[！-～]|(?<=\d[.,])(?:--?|[–—])(?!\d)/g, (sign) =>
+    sign < '！' ? '00' : String.fromCharCode(sign.charCodeAt(0) - 0xfee0),
+  )
 
 /** A number in its dress: sign, unit, groups, decimal sign. */
 const readDressed = (cell: string, decimal: 'point' | 'comma', marks: Marks): number | undefined => {
-  const match = cell.length > maxNumberChars ? null : (dressed.exec(cell) ?? dressed.exec(toHalfWidth(cell)))
+  const match = cell.length > maxNumberChars ? null : (dressed.exec(cell) ?? dressed.exec(toPlain(cell)))
   if (!match) return undefined
   const [, outer, open, sign, within, inner, body = '', after, trailing, close] = match
   const before = outer ?? within
@@ -136,7 +138,7 @@ export const findFamily = (cell: Cell): Reading['family'] | null => {
 }
 
 const nullWord =
-  /^(?:null|\(null\)|nil|none|na|n\/a|n\.a\.|n\.d\.|k\.\s?a\.|nan|<na>|#n\/a|#nv|#(?:value|wert|valeur|ref|bezug|name|num|zahl|null|div\/0)[!?]|\\n|-{1,3}|[–—?]|\.{1,2}|0000-00-00(?: 00:00:00)?|1900-01-00)$/i
+  /^(?:null|\(null\)|nil|none|na|n\/a|n\.a\.|n\.d\.|k\.\s?a\.|nan|<na>|#n\/[ad]|#nv|#¡?(?:value|wert|valeur|valor|ref|bezug|name|num|zahl|null|div\/0)[!?]|\\n|-{1,3}|[–—?]|\.{1,2}|0000-00-00(?: 00:00:00)?|1900-01-00)$/i
 
 /** Whether a cell is one of the words for an empty one, where the other cells are numbers, dates, times or truth values. */
 export const isNullWord = (cell: string): boolean => cell.length <= 19 && nullWord.test(cell)

@@ -161,13 +161,13 @@ const createColumn = (name: string) => {
 }
 
 const totalWords =
-  /^(?:(?:grand|sub)?[\s-]?tota(?:l[est]?|als|al)\b|sum(?:me|ma)?\b|gesamt|insgesamt|zusammen|somme\b|suma\b|razem\b|celkem\b|toplam\b|összesen|yhteensä|i alt$|итого|всего|合计|总计|合計|總計|합계|총계)/i
+  /^[\s*=#_.:>([-]{0,5}(?:(?:grand|sub)?[\s-]?tota(?:l[est]?|als|al)\b|[Σ∑]$|sum(?:me|ma)?\b|gesamt|insgesamt|zusammen|somme\b|suma\b|razem\b|celkem\b|toplam\b|összesen|yhteensä|i alt$|итого|всего|合计|总计|合計|總計|합계|총계)/i
 
 /** A whole cell that says so; the last row may be "Total of the year" too. */
 const totalLabel =
-  /^(?:(?:grand|sub)?[\s-]?tota(?:l[est]?|als|al)|(?:gesamt|zwischen)?summe|gesamt(?:ergebnis)?|insgesamt|(?:sous-)?total(?:\s(?:général|general|geral))?|somme|summ?a|razem|celkem|toplam|összesen|yhteensä|i alt|итого|всего|小计|小計|合计|总计|合計|總計|소계|합계|총계)\s?:?$/i
+  /^[\s*=#_.:>([-]{0,5}(?:[Σ∑]|(?:grand|sub|eind)?[\s-]?tota(?:l[est]?|als|al)|(?:gesamt|zwischen|total)?summ[ea]|gesamt(?:ergebnis)?|insgesamt|(?:sous-)?totale?(?:\s(?:général|general|geral|complessivo|result|ht|ttc|due))?|somme|suma(?:\skońcowa)?|razem|celkem|toplam|összesen|yhteensä|i alt|(?:общий\s)?итого?|всего|小计|小計|合计|总计|合計|總計|소계|합계|총계)[\s*=#_.:<)\]-]{0,5}$/i
 const groupTotal =
-  /^(?:total|summe|ergebnis|suma|somme)\s|[\s:](?:total|summe|ergebnis|suma|somme|小计|合计|小計|合計)$/i
+  /^(?:sub-?|sous-|zwischen)?(?:tota(?:l[es]?|al)|summ?[ae]|sum|somme|ergebnis)(?:\s(?:for|of|für|de)|:)?\s|(?:\s?[-–:]\s?|\s)(?:(?:sub-?|sous-|zwischen)?(?:tota(?:l[es]?|al)|summ?[ae]|sum|somme|ergebnis|result)|小计|合计|小計|合計)$/i
 const averageWords = /^(?:(?:averages?|avg|mean|durchschnitt|mittelwert|moyenne|promedio)\b|среднее|平均)/i
 
 const noRange = { min: null, max: null, mean: null }

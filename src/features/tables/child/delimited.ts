@@ -1,6 +1,6 @@
+import { finished } from 'node:stream/promises'
 import { parse } from 'csv-parse'
 import { detectEncoding, readTextChunks } from '../../../files/child/formats/plain-text.ts'
-import { UnreadableFileError } from '../../../files/protocol/child-protocol.ts'
 import { maxRecordChars, openRowSource, type RowSource } from './row-source.ts'
 
 /** In the order in which equal ones are preferred: commas are in numbers too. */
@@ -31,7 +31,7 @@ const sampledLines = 100
 const guessDelimiter = (start: string, isTabular: boolean): string => {
   const lines = start
     .slice(0, sampledChars)
-    .replace(/(^|[,;\t|])"(?:[^"]|"")*"/gm, '$1')
+    .replace(/(^|[,;\t|]) ?"(?:[^"]|"")*"/gm, '$1')
     .split(/\r\n|\r|\n/)
     .slice(0, sampledLines)
     .filter((line) => line.trim() !== '')
@@ -55,6 +55,10 @@ const guessDelimiter = (start: string, isTabular: boolean): string => {
   return best === ',' && isOneColumn ? ';' : best
 }
 
+/** The two errors that are left with the options of the parser. */
+const parseNote =
+  'a quote is opened and never closed, or a row is longer than a million characters: rows from there on are not read'
+
 async function* readRowBatches(
   path: string,
   encoding: string,
@@ -63,46 +67,35 @@ async function* readRowBatches(
   notes: string[],
 ): AsyncGenerator<string[][]> {
   let batch: string[][] = []
-  let parseError: Error | null = null
   const parser = parse({
     delimiter,
     bom: true,
+    // a quote may come after a space
+    ltrim: true,
     // those of its first line may not be those of the others
     record_delimiter: ['\n', '\r\n', '\r'],
     relax_column_count: true,
     relax_quotes: true,
     skip_empty_lines: true,
     max_record_size: maxRecordChars,
-    on_record: (record: string[]) => {
-      batch.push(record.map(withoutFormula))
-      return null
-    },
   })
-  parser.on('error', (error) => {
-    parseError = error
-  })
-  parser.resume()
+  // `on_record` would have an object of information made for every row
+  parser.on('data', (record: string[]) => batch.push(record.map(withoutFormula)))
+  const ended = finished(parser).catch(() => {})
   let skip = skippedChars
   for await (const text of readTextChunks(path, encoding)) {
     await new Promise<void>((resolve) => parser.write(text.slice(skip), () => resolve()))
     skip = 0
     if (batch.length > 0) yield batch
     batch = []
-    if (parseError) break
+    if (parser.destroyed) break
   }
-  if (!parseError) await new Promise<void>((resolve) => parser.end(() => resolve()))
+  parser.end()
+  await ended
   if (batch.length > 0) yield batch
-  if (parseError) notes.push(toParseNote(parseError))
+  if (parser.errored) notes.push(parseNote)
 }
 
 /** As exports keep a code from being read as a number: ="00123". */
 const withoutFormula = (cell: string): string =>
   cell.startsWith('="') ? cell.slice(2).replace(/"$/, '') : cell
-
-const toParseNote = (error: Error & { code?: string; lines?: number }): string => {
-  if (error.code === 'CSV_QUOTE_NOT_CLOSED' || error.code === 'CSV_MAX_RECORD_SIZE')
-    return 'a quote is opened and never closed, or a row is longer than a million characters: rows from there on are not read'
-  if (error.code?.startsWith('CSV_'))
-    return `rows from line ${error.lines ?? '?'} on are not read: ${error.message.slice(0, 150)}`
-  throw new UnreadableFileError(error.message)
-}
