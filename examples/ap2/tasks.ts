@@ -111,6 +111,8 @@ export const createTasks = (books: Books, handle: Handle, tell: (line: AgentLine
       },
       getTask: async ({ id, historyLength }) => toTask(find(id), historyLength),
       async listTasks({ contextId, status, pageSize = 50, pageToken, historyLength, includeArtifacts }) {
+        if (pageSize < 1 || pageSize > 100)
+          throw new RequestMalformedError('pageSize must be between 1 and 100')
         if (!contextId) throw new RequestMalformedError('contextId is required')
         if (status) throw new UnsupportedOperationError('this agent does not list tasks by status')
         const all = books.list<StoredTask>('tasks')

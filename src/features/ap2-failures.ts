@@ -20,13 +20,14 @@ const reasons: readonly (readonly [RegExp, string])[] = [
     'its payment token is not valid any more; choose the payment method again',
   ],
   [/^Challenge response incorrect/, 'the code was wrong too often; begin the payment again'],
-  [/extension/i, 'it does not take this version of AP2; tell an operator'],
+  // an error of the protocol, since an extension cord may be sold out
+  [/^\S{1,64} refused: .*extension/i, 'it does not take this version of AP2; tell an operator'],
 ]
 
 /** What a failure of an agent means, as the end of "The agent refused: …"; null for words that Mason does not know. */
 export const explainFailure = (texts: readonly string[]): string | null => {
   for (const text of texts)
     for (const [words, reason] of reasons)
-      if (words.test(text.replace(/^\S{1,64} refused: /, ''))) return reason
+      if (words.test(text) || words.test(text.replace(/^\S{1,64} refused: /, ''))) return reason
   return null
 }

@@ -310,4 +310,10 @@ test('an agent has a card with both addresses of AP2, and a key', async () => {
   const body = { jsonrpc: '2.0', id: 1, method: 'message/send', params: {} }
   const refused = await fetch(`${url}/a2a`, { method: 'POST', body: JSON.stringify(body) })
   expect(await refused.json()).toMatchObject({ error: { code: -32008 } })
+  const list = { ...body, method: 'ListTasks', params: { contextId: 'c', pageSize: 0 } }
+  const headers = { 'a2a-version': '1.0' }
+  const listed = await fetch(`${url}/a2a`, { method: 'POST', headers, body: JSON.stringify(list) })
+  expect(await listed.json()).toMatchObject({ error: { code: -32602 } })
+  const broken = await fetch(`${url}/a2a`, { method: 'POST', body: '{"jsonrpc"' })
+  expect(await broken.json()).toMatchObject({ id: null, error: { code: -32700 } })
 })

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { sha256 } from '../../infra/lib/ids.ts'
-import { HttpError } from '../../routes/problems.ts'
+import { toProblemResponse } from '../../routes/problems.ts'
 import { createDocs, respondsWith } from '../../routes/route.ts'
-import { isMasonError, MasonError } from '../../state/errors.ts'
+import { MasonError } from '../../state/errors.ts'
 import { businessIdSchema, idSchema } from '../../state/run-request.ts'
 import { businessRunsRef, databaseRef, jobPollRef, mandateProblemRef, serverAddressRef } from '../core.ref.ts'
 import { defineRoutes, optional } from '../definitions.ts'
@@ -30,6 +30,12 @@ const cardSchema = z.json().meta({ description: 'An agent card of the protocol' 
 /** The tags of If-None-Match; weak ones count like strong ones: https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2 */
 const listTags = (header: string): string[] => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
 
+/** With the version of a client that sends it in the query: https://a2a-protocol.org/latest/specification/#361-client-responsibilities */
+const readHeaders = ({ headers, query }: Pick<FastifyRequest, 'headers' | 'query'>) => ({
+  'a2a-version': (query as { 'A2A-Version'?: string })['A2A-Version'],
+  ...headers,
+})
+
 const throwNoCard = (businessId: string): never => {
   throw new MasonError('not_found', `the business "${businessId}" has no agent card, so it serves no A2A`, {
     remedy: 'PUT /admin/v1/businesses/{id}/agent-card with the admin token',
@@ -40,19 +46,18 @@ const throwNoCard = (businessId: string): never => {
 const rpcCodes = { malformed_json: -32700, invalid_request: -32600, unsupported_media_type: -32005 } as const
 
 type BodyError = { code: keyof typeof rpcCodes; message: string }
-const isBodyError = (error: unknown): error is BodyError =>
-  isMasonError(error, 'malformed_json', 'invalid_request') ||
-  (error instanceof HttpError && error.code === 'unsupported_media_type')
+const readBodyError = (thrown: unknown): BodyError | null => {
+  const { code, detail } = toProblemResponse(thrown).problem
+  return code in rpcCodes ? { code: code as BodyError['code'], message: detail } : null
+}
 
 type SendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void
 
 const createRpcError =
   (sendProblem: SendError): SendError =>
-  (error, request, reply) => {
-    if (!isBodyError(error)) {
-      sendProblem(error, request, reply)
-      return
-    }
+  (thrown, request, reply) => {
+    const error = readBodyError(thrown)
+    if (!error) return sendProblem(thrown, request, reply)
     const { code, message } = error
     void reply.code(200).send({ jsonrpc: '2.0', id: null, error: { code: rpcCodes[code], message } })
   }
@@ -60,9 +65,10 @@ const createRpcError =
 /** It returns the reply, as every async handler must: one that returns before the response is out sends a second one. */
 const createRestError =
   (sendProblem: SendError) =>
-  async (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    if (!isBodyError(error)) {
-      sendProblem(error, request, reply)
+  async (thrown: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const error = readBodyError(thrown)
+    if (!error) {
+      sendProblem(thrown, request, reply)
       return reply
     }
     const { '*': path = '' } = request.params as { '*'?: string }
@@ -181,12 +187,12 @@ export default defineRoutes({
         ...cardDoc,
         problems: ['not_found'],
       }),
-      handler: ({ headers }, reply) => sendCard('default', headers, reply),
+      handler: (request, reply) => sendCard('default', readHeaders(request), reply),
     })
     app.get('/a2a/agents/:business_id/.well-known/agent-card.json', {
       schema: { params: agentParams },
       config: describe(null, 'getCard', 'Returns the agent card of a business', cardDoc),
-      handler: ({ params: { business_id }, headers }, reply) => sendCard(business_id, headers, reply),
+      handler: (request, reply) => sendCard(request.params.business_id, readHeaders(request), reply),
     })
 
     app.post('/a2a/agents/:business_id', {
@@ -200,7 +206,7 @@ export default defineRoutes({
       }),
       handler: (request, reply) =>
         answer(request, reply, request.params, async (call) =>
-          (await import('./server/rpc.ts')).handleRpc(call, request.headers, request.body),
+          (await import('./server/rpc.ts')).handleRpc(call, readHeaders(request), request.body),
         ),
     })
 
@@ -234,14 +240,14 @@ export default defineRoutes({
       ...respondsWith(200, 'A response of the operation', answerSchema),
     }
     const rest = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-      const { method, query, headers, body } = request
+      const { method, query, body } = request
       const { '*': path = '', ...params } = request.params as { '*'?: string; business_id: string }
       return answer(request, reply, params, async (call) =>
         (await import('./server/rest.ts')).handleRest(call, {
           method,
           path,
           query: query as object as Record<string, unknown>,
-          headers,
+          headers: readHeaders(request),
           body,
         }),
       )

@@ -10,9 +10,9 @@ import { answerMs, listOffers } from './wording.ts'
 
 const maxWhyChars = 600
 
-/** What the user answered last time, where that was none of the offers. */
-const readUnknown = (actions: readonly ReadonlyAction[]): string | null => {
-  const last = actions.findLast(({ node }) => node === 'choose_cart')
+/** What the user answered last time, where that was none of the offers of this search. */
+const readUnknown = (actions: readonly ReadonlyAction[], search: number): string | null => {
+  const last = actions.findLast(({ node, id }) => node === 'choose_cart' && id > search)
   return typeof last?.result.no_such_cart === 'string' ? last.result.no_such_cart : null
 }
 
@@ -47,17 +47,17 @@ export default defineTool({
     const found = await findLatest(state, 'find_products', context.blobs)
     if (!found)
       return failCall(context, 'There are no offers', 'there are no offers yet: call find_products first.')
-    const { offers, id: _id, ...sale } = found
+    const { offers, id, ...sale } = found
     const ids = [...new Set(cart_ids)]
-    const shown = ids.flatMap((id) => offers.find(({ cart_id }) => cart_id === id) ?? [])
-    const unknown = ids.filter((id) => !offers.some(({ cart_id }) => cart_id === id))
+    const shown = ids.flatMap((one) => offers.find(({ cart_id }) => cart_id === one) ?? [])
+    const unknown = ids.filter((one) => !offers.some(({ cart_id }) => cart_id === one))
     if (unknown.length > 0)
       return failCall(
         context,
         'There is no such cart',
         `there is no cart "${unknown.join('", "')}". Choose among: ${offers.map(({ cart_id }) => cart_id).join(', ')}.`,
       )
-    const missed = readUnknown(state.action_history.flat())
+    const missed = readUnknown(state.action_history.flat(), id)
     const reply = await context.ask({
       question: [
         ...(missed === null ? [] : [`There is no item "${missed}" in this list. Please choose again.\n`]),

@@ -33,11 +33,11 @@ export default defineTool({
     const { blobs, checkpoint } = context
     const sale = await getLatest(state, 'update_cart', blobs, 'there is no final cart')
     const choice = await findLatest(state, 'choose_cart', blobs)
-    if (choice && choice.id > sale.id)
-      throw new MasonError('invalid_request', 'the user has chosen another cart since', {
+    const account = await findLatest(state, 'get_shipping_address', blobs)
+    if (Math.max(choice?.id ?? 0, account?.id ?? 0) > sale.id)
+      throw new MasonError('invalid_request', 'the user has chosen another cart or address since', {
         remedy: 'call update_cart first',
       })
-    const account = await findLatest(state, 'get_shipping_address', blobs)
     const user_email = email ?? account?.user_email ?? null
     if (user_email === null)
       throw new MasonError('invalid_request', 'it is not known which account the user has', {

@@ -627,7 +627,8 @@ describe('the envelope of JSON-RPC', () => {
       return [status, body.error?.code, body.error?.details?.[0]?.reason, headers.get('content-type')]
     }
     const json = expect.stringContaining('application/json')
-    expect(await post('text/plain', 'x')).toEqual([415, 415, 'CONTENT_TYPE_NOT_SUPPORTED', json])
+    for (const type of ['text/plain', 'json'])
+      expect(await post(type, 'x')).toEqual([400, 400, 'CONTENT_TYPE_NOT_SUPPORTED', json])
     expect((await server.call('POST', `/a2a/agents/${shop}/tasks/run_x:cancel`, { token })).status).toBe(404)
     expect(await post('application/json', '{"message"')).toEqual([400, 400, expect.any(String), json])
     expect(await post('application/json', '{"message":{"messageId":"a","parts":[{"text":"x"}]}}')).toEqual([
@@ -662,9 +663,18 @@ describe('the address of an agent', () => {
     const list = { jsonrpc: '2.0', id: 'b', method: 'ListTasks' }
     const listed = await server.call('POST', path, { token, headers: { 'a2a-version': '1.0' }, json: list })
     expect(listed.body.result).toMatchObject({ tasks: expect.any(Array) })
+    for (const [version, said] of [
+      ['1.0', { result: { tasks: expect.any(Array) } }],
+      ['9.9', { error: { code: -32009 } }],
+    ] as const) {
+      const { body } = await server.call('POST', `${path}?A2A-Version=${version}`, { token, json: list })
+      expect(body).toMatchObject(said)
+    }
     const json = { 'content-type': 'application/json' }
     const broken = await server.call('POST', path, { token, headers: json, raw: '{"jsonrpc"' })
     expect([broken.status, broken.body.error.code]).toEqual([200, -32700])
+    const untyped = await server.call('POST', path, { token, headers: { 'content-type': 'json' }, raw: '{}' })
+    expect([untyped.status, untyped.body.error.code]).toEqual([200, -32005])
     const batch = await server.call('POST', path, { token, json: [{ ...unknown, method: 'GetTask' }] })
     expect([batch.status, batch.body.error.code]).toEqual([200, -32600])
     expect((await server.call('PUT', path, { token })).status).toBe(405)

@@ -222,6 +222,12 @@ describe('a merchant that', () => {
       'another amount',
     ],
     ['0.2', "signs with another's key", { signing: parties.merchant.signing }, 'does not count'],
+    [
+      '0.1',
+      'refuses what it sends a receipt of',
+      { done: (answer: Answer): Answer => ({ ...answer, state: 'rejected' }) },
+      'sent a receipt that it was made',
+    ],
     ['0.1', 'fails with words of its own', { says: toFailure('Boom') }, 'not whether it took money'],
     ['0.1', 'repeats an old receipt', { receipt: { payment_mandate_id: 'pay_old' } }, 'another payment'],
     [
@@ -234,7 +240,7 @@ describe('a merchant that', () => {
     ['0.2', 'sends no receipt', { done: () => ({ state: 'completed' }) }, 'sent no receipt'],
   ] as const
   // `payments/mandates/verify/receipts.test.ts` has all that is wrong with a receipt
-  test.for(inGate(3, unpaid))(
+  test.for(inGate(4, unpaid))(
     'in AP2 %s %s is not paid: it is unknown, in plain words',
     async ([version, , changes, words], { shop10, pay }) => {
       shop10.changes = { open: true, ...changes }

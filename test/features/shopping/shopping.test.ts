@@ -274,6 +274,25 @@ describe('a shopping tool', () => {
     expect(chosen).toMatchObject({ cart_id: 'cart_3', agent: 'shop' })
   })
 
+  test('asks about the offers of a new search without what the user said of others', async ({
+    addShop,
+    shopFor,
+  }) => {
+    const business = await addShop('0.3')
+    const rounds = [intent, find, choose('cart_1'), find, choose('cart_1')]
+    const { questions } = await shopFor(business, rounds, ['Yes', 'something cheaper', '1'])
+    expect(questions.at(-1)?.question).toMatch(/^Item: /)
+  })
+
+  test('pays no cart for an address that the user has changed since', async ({ addShop, shopFor }) => {
+    const business = await addShop('0.3')
+    const rounds = [intent, find, choose('cart_1'), address, update, address, methods]
+    const { of } = await shopFor(business, rounds, ['Yes', '1'])
+    expect(of('get_payment_methods')[0]).toMatchObject({
+      ...{ is_error: true, text: expect.stringContaining('another cart or address since') },
+    })
+  })
+
   test('goes on with no cart that the merchant changed, did not sign, or let expire', async ({
     addShop,
     shopFor,

@@ -72,14 +72,6 @@ const listTasks: Operation = async (handler, { query }, context) => {
 }
 const toConfig = (config: TaskPushNotificationConfig): unknown => TaskPushNotificationConfig.toJSON(config)
 
-/** Where the SDK has 400 or 500: https://a2a-protocol.org/latest/specification/#54-error-code-mappings */
-const statuses: Readonly<Record<string, number>> = {
-  TaskNotCancelableError: 409,
-  ContentTypeNotSupportedError: 415,
-  InvalidAgentResponseError: 502,
-}
-const toStatus = (error: unknown): number => statuses[(error as Error).name] ?? restStatusFor(error)
-
 /** The operations of protocol 1.0; those of 0.3 are the same below `v1/`. */
 const operations: readonly [method: string, path: RegExp, Operation][] = [
   ['POST', /^message:send$/, send],
@@ -145,7 +137,7 @@ const operations: readonly [method: string, path: RegExp, Operation][] = [
 
 const isLegacyPath = (path: string): boolean => path.startsWith('v1/')
 const toErrorBody = (path: string, error: unknown): unknown =>
-  isLegacyPath(path) ? toLegacyHTTPError(error) : toRestErrorBody(error, toStatus(error))
+  isLegacyPath(path) ? toLegacyHTTPError(error) : toRestErrorBody(error, restStatusFor(error))
 
 /** A request of the HTTP binding, in the version that its path and headers name. */
 export const handleRest = async (call: AgentCall, request: RestRequest): Promise<AgentResponse> => {
@@ -177,7 +169,7 @@ export const handleRest = async (call: AgentCall, request: RestRequest): Promise
     return { status: 200, headers, events: await openStream(events, toBody, call.signal) }
   } catch (thrown) {
     const error = thrown instanceof TypeError ? reportError(call, thrown) : thrown
-    return { status: toStatus(error), headers: {}, body: toBody(error) }
+    return { status: restStatusFor(error), headers: {}, body: toBody(error) }
   }
 }
 
@@ -188,7 +180,7 @@ export const toBodyError = (
 ): { status: number; body: unknown } => {
   const error =
     code === 'unsupported_media_type' ? new ContentTypeNotSupportedError(message) : malformed(message)
-  return { status: toStatus(error), body: toErrorBody(path, error) }
+  return { status: restStatusFor(error), body: toErrorBody(path, error) }
 }
 
 async function* toJson(

@@ -67,11 +67,13 @@ async function* markFinal(events: AsyncIterable<unknown>, call: RpcCall): AsyncG
 type RpcCall = SendCheck & Pick<AgentCall, 'signal' | 'isFinal'>
 
 /** Codes of JSON-RPC: https://www.jsonrpc.org/specification#error_object */
+const parseError = -32700
 const invalidRequest = -32600
 const internalError = -32603
 
 /** What is wrong with the envelope of a request, or null; its params are the method's own to check. */
 const findEnvelopeError = (body: unknown): string | null => {
+  if (body === undefined) return 'the body is not JSON'
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     return 'a request is a JSON object; send one at a time'
   const { jsonrpc, method, id = null } = body as Record<string, unknown>
@@ -114,7 +116,7 @@ export const answerRpc = async (
   } = (body ?? {}) as { id?: unknown; method?: string; params?: unknown }
   const problem = findEnvelopeError(body)
   if (problem !== null) {
-    const error = { code: invalidRequest, message: problem }
+    const error = { code: body === undefined ? parseError : invalidRequest, message: problem }
     return { status: 200, headers: {}, body: { jsonrpc: '2.0', id: isId(id) ? id : null, error } }
   }
   const toError = (error: unknown) => ({

@@ -137,7 +137,10 @@ export const openAgentProvider = (
     const ofPayment = found.flatMap(({ receipt, reading }) => (receipt.kind === 'payment' ? [reading] : []))
     for (const { problem } of ofPayment)
       if (problem !== null) throw createUnclearError(`sent a receipt that does not count: ${problem}`)
+    const paid = ofPayment.find((reading) => 'network_ref' in reading)
     const refusal = found.find(({ reading }) => reading.problem === null && reading.error !== null)?.reading
+    if (paid && (refusal || reply.state !== 'completed'))
+      throw createUnclearError('refused a payment and sent a receipt that it was made')
     if (refusal && 'error' in refusal)
       return {
         status: 'declined',
@@ -146,11 +149,9 @@ export const openAgentProvider = (
         reason: `the payment processor refused it: ${explainFailure(reply.texts) ?? refusal.error}`,
       }
     if (reply.state !== 'completed') return decline(reply, provider_ref, receipts)
-    const [receipt] = ofPayment
-    if (!receipt && (order.version === '0.2' || !reply.texts.includes(ap2Texts.success)))
+    if (!paid && (order.version === '0.2' || !reply.texts.includes(ap2Texts.success)))
       throw createUnclearError('says that it is done and sent no receipt')
-    const named = receipt && 'network_ref' in receipt ? receipt.network_ref : null
-    const network_ref = named !== null && isReference(named) ? named : null
+    const network_ref = paid?.network_ref && isReference(paid.network_ref) ? paid.network_ref : null
     return { status: 'succeeded', provider_ref, network_ref, amount, receipts }
   }
 
@@ -206,12 +207,11 @@ export const openAgentProvider = (
       const purchase = await readPurchase()
       const { token_from, ...message } = JSON.parse(request) as AgentMessage & { token_from?: AgentMessage }
       if (token_from) {
-        const { tenant } = purchase
-        const provider = await findAgent(agents, tenant, token_from.agent, 'credentials-provider')
+        const provider = await findAgent(agents, purchase.tenant, token_from.agent, 'credentials-provider')
         const shown =
           typeof provider === 'string'
             ? { reason: provider }
-            : await show(tenant, token_from, '0.2', `${key}-token`, checkLease, signal)
+            : await show(purchase.tenant, token_from, '0.2', `${key}-token`, checkLease, signal)
         // the merchant has not got it, and only this message would have brought it
         if ('reason' in shown) return { status: 'declined', provider_ref: null, reason: shown.reason }
         message.parts = [...message.parts, { data: { [ap2Keys.token]: shown.credential } }]
