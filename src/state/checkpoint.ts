@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { MasonError } from './errors.ts'
-import { nextTurn } from './event-loop.ts'
 import { type Patch, patchSchema } from './patch.ts'
 import { type ActionBody, actionBodySchema, type Json } from './runtime-state.ts'
 import { contentHash } from './text/content-hash.ts'
 import { cutText } from './text/cut-text.ts'
+import { nextTurn } from './text/next-turn.ts'
 import { noUsage } from './token-usage.ts'
 
 /** Results and contexts larger than this, in bytes of JSON, leave the action for a blob. */

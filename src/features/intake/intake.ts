@@ -3,10 +3,10 @@ import type { Database } from '../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import { newSessionId, sha256 } from '../../infra/lib/ids.ts'
 import { type IntakeJob, maxJobIdLength } from '../../infra/queue/jobs.ts'
-import { nextTurn } from '../../state/event-loop.ts'
 import { type FieldError, toFieldErrors } from '../../state/resource-schema.ts'
 import { businessIdSchema, type JobData, jobDataSchema, maxRequestBytes } from '../../state/run-request.ts'
 import { maxJsonValues } from '../../state/text/json-size.ts'
+import { nextTurn } from '../../state/text/next-turn.ts'
 import { openSignedJob } from './job-signatures.ts'
 
 /** As in HTTP bodies. */

@@ -1,7 +1,7 @@
 import type { Egress, EgressBody, EgressResponse } from '../../infra/egress/egress-port.ts'
-import { nextTurn } from '../../state/event-loop.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import { cutText } from '../../state/text/cut-text.ts'
+import { nextTurn } from '../../state/text/next-turn.ts'
 import { type ExchangeControl, openExchangeControl, type RequestTimeouts } from './exchange-control.ts'
 import type { JsonParser } from './json-parser.ts'
 import {

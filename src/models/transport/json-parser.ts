@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import { createPermits } from '../../infra/lib/permits.ts'
-import { nextTurn } from '../../state/event-loop.ts'
 import { measureJson, parseExactJson, quoteNumbers, scanJson } from '../../state/text/exact-json.ts'
 import { maxJsonDepth, maxJsonValues } from '../../state/text/json-size.ts'
+import { nextTurn } from '../../state/text/next-turn.ts'
 import { ProtocolError } from './provider-errors.ts'
 import { excerpt } from './upstream-error.ts'
 

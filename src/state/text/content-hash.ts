@@ -1,5 +1,5 @@
 import { hash, subtle } from 'node:crypto'
-import { nextTurn } from '../event-loop.ts'
+import { nextTurn } from './next-turn.ts'
 
 const sortKeys = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(sortKeys)

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createWaitQueue } from '../../../infra/lib/permits.ts'
-import { nextTurn } from '../../../state/event-loop.ts'
+import { nextTurn } from '../../../state/text/next-turn.ts'
 
 /** A larger body is read in steps. A smaller one takes a few milliseconds, whatever it has. */
 export const largeBytes = 32 * 1024

@@ -2,12 +2,12 @@ import type { Message } from '@a2a-js/sdk'
 import { checkUrl } from '../../../infra/egress/urls.ts'
 import { sha256 } from '../../../infra/lib/ids.ts'
 import { isJsonObject, isStorableId, parseJsonOrText } from '../../../infra/lib/json-text.ts'
-import { nextTurn } from '../../../state/event-loop.ts'
 import { toFieldErrors } from '../../../state/resource-schema.ts'
 import { type RunRequest, runRequestSchema } from '../../../state/run-request.ts'
 import type { RunView } from '../../../state/run-view.ts'
 import type { Json } from '../../../state/runtime-state.ts'
 import { hashLarge } from '../../../state/text/content-hash.ts'
+import { nextTurn } from '../../../state/text/next-turn.ts'
 import { malformed } from './errors.ts'
 
 const maxIdChars = 255

@@ -1,7 +1,7 @@
 import { formatSSEErrorEvent, formatSSEEvent } from '@a2a-js/sdk'
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server'
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
-import { nextTurn } from '../../../state/event-loop.ts'
+import { nextTurn } from '../../../state/text/next-turn.ts'
 import { reportError } from './errors.ts'
 import { listActivated } from './extensions.ts'
 import { type AgentCall, createRequestHandler, type RequestHandler } from './handler.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nextTurn } from '../../src/state/event-loop.ts'
+import { nextTurn } from '../../../src/state/text/next-turn.ts'
 
 test('each caller gets a turn of the event loop of its own, first come first served', async () => {
   let turn = 0
