@@ -139,11 +139,11 @@ const raise = 'delete as many, or for a new feature raise the limit in scripts/f
 
 const figures: readonly Figure[] = [
   ['files in src', () => sources.length],
-  ['lines in src without comments and blanks', () => sum(sources.map(countCode)), 71_457, raise],
+  ['lines in src without comments and blanks', () => sum(sources.map(countCode)), 71_491, raise],
   [
     'lines in the core without comments and blanks',
     () => sum(sources.filter(isCore).map(countCode)),
-    30_420,
+    30_434,
     raise,
   ],
   ['lines in src/infra without comments and blanks', () => sum(under('infra/').map(countCode))],

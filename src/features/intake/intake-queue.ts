@@ -14,6 +14,7 @@ import { type IntakeJob, intakeQueueName, overrideJobOptions } from '../../infra
 import { describeQueueError, type QueueDriver } from '../../infra/queue/queue-driver.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
+import { maxRequestBytes } from '../../state/run-request.ts'
 import { hasLongNumbers, parseExactJson } from '../../state/text/exact-json.ts'
 
 /** A job as it is taken; `length`: of its data as text. */
@@ -108,13 +109,17 @@ class IntakeWorker extends Worker<unknown, unknown, string, IQueueBackend> {
 
   protected override createJob(json: JobJson, id: string) {
     let job: Job
+    const text = String(json.data)
+    // what is too large is refused for its length, and not parsed
+    const isLarge = text.length > maxRequestBytes
     try {
-      job = super.createJob(json, id)
-      if (hasLongNumbers(String(json.data))) job.data = parseExactJson(String(json.data))
+      job = super.createJob(isLarge ? { ...json, data: 'null' } : json, id)
+      if (isLarge) job.data = text
+      else if (hasLongNumbers(text)) job.data = parseExactJson(text)
     } catch {
       job = super.createJob({ ...json, data: JSON.stringify(json.data) }, id)
     }
-    this.lengths.set(job, String(json.data).length)
+    this.lengths.set(job, text.length)
     return job
   }
 

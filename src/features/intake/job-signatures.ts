@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { type SignedJob, toJobMac } from '../../infra/queue/signed-jobs.ts'
 import { parseExactJson } from '../../state/text/exact-json.ts'
+import { countJsonValues, maxJsonValues } from '../../state/text/json-size.ts'
 
 const signedJobSchema = z.strictObject({ payload: z.string(), signature: z.string() })
 
@@ -29,6 +30,8 @@ export const openSignedJob = (
         }
   const error = secrets.length === 0 ? null : findSignatureError(id, signed, secrets, now)
   if (error !== null) return { error }
+  if (countJsonValues(signed.payload) > maxJsonValues)
+    return { error: `the payload of the signed job has more than ${maxJsonValues} values` }
   try {
     return { data: parseExactJson(signed.payload) }
   } catch {

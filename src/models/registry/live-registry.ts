@@ -3,7 +3,7 @@ import type { Hints } from '../../infra/queue/hints.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { Registry, RegistryView } from '../ports/model-ports.ts'
-import { readRegistryRows, readRegistryVersion } from './registry-rows.ts'
+import { type RegistryRows, readRegistryRows, readRegistryVersion } from './registry-rows.ts'
 import { type RegistrySeedOptions, seedRegistry } from './registry-seed.ts'
 import { createRegistryViewBuilder, type RegistryViewOptions } from './registry-view.ts'
 
@@ -16,7 +16,7 @@ const channel = 'registry'
 const gatherMs = 100
 
 /**
- * Seeds the registry and follows its changes: a tenth of a second after a hint, and by polling its version every second, so
+ * Seeds the registry and follows its changes, of which a view is made once someone looks: a tenth of a second after a hint, and by polling its version every second, so
  * that a lost hint costs one second at most. `refresh` also notifies the other processes. A load that fails leaves the view as it is;
  * the next poll retries.
  */
@@ -24,18 +24,32 @@ export const openRegistry = async (options: RegistryOptions): Promise<Registry> 
   const { database, hints, clock, log, pollEveryMs = 1000 } = options
   const makeView = createRegistryViewBuilder(options)
   let view = makeView(await seedRegistry(options))
+  /** Rows that no one has looked at since they were read. */
+  let fresh: RegistryRows | null = null
   const closing = new AbortController()
 
+  const keepLast = (error: unknown): void => {
+    if (!closing.signal.aborted)
+      log.warn(
+        { error: String(error), version: view.version },
+        'the model registry could not be read; the last view stays in use',
+      )
+  }
   const load = async (): Promise<void> => {
     try {
-      view = makeView(await readRegistryRows(database))
+      fresh = await readRegistryRows(database)
     } catch (error) {
-      if (!closing.signal.aborted)
-        log.warn(
-          { error: String(error), version: view.version },
-          'the model registry could not be read; the last view stays in use',
-        )
+      keepLast(error)
     }
+  }
+  const readView = (): RegistryView => {
+    try {
+      if (fresh) view = makeView(fresh)
+    } catch (error) {
+      keepLast(error)
+    }
+    fresh = null
+    return view
   }
 
   // one load at a time; callers until it begins share it
@@ -52,7 +66,7 @@ export const openRegistry = async (options: RegistryOptions): Promise<Registry> 
   const poll = async (): Promise<void> => {
     const version = await readRegistryVersion(database)
     // any other version, not only a later one: the database may have been restored from a backup
-    if (version !== view.version && !closing.signal.aborted) await reload()
+    if (version !== Number((fresh ?? view).version) && !closing.signal.aborted) await reload()
   }
   const polling = repeatWork(poll, pollEveryMs, clock, log, 'polling for changes of the model registry')
   let look: Promise<void> | null = null
@@ -67,7 +81,7 @@ export const openRegistry = async (options: RegistryOptions): Promise<Registry> 
 
   return {
     get view(): RegistryView {
-      return view
+      return readView()
     },
     async refresh() {
       hints.publish(channel, '')

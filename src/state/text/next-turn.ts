@@ -1,3 +1,5 @@
+// not the one of fake timers, which would never call it once they are gone
+const { setImmediate } = globalThis
 const waiting: (() => void)[] = []
 
 const serveOne = (): void => {

@@ -241,6 +241,10 @@ const malformed: Record<string, [data: unknown, pointer: string]> = {
   'a model that is not there': [{ ...good, models: { planner: 'nothing' } }, '/models/planner'],
   'a webhook to a private address': [{ ...good, webhook_url: 'http://127.0.0.1/' }, '/webhook_url'],
   'more values than an HTTP body may have': [{ ...good, metadata: { a: Array(50_000).fill(1) } }, ''],
+  'more values than that in a signed payload': [
+    { payload: JSON.stringify(Array(50_001).fill(1)), signature: 'none' },
+    '/signature',
+  ],
   'metadata nested very deeply': [{ ...good, metadata: { a: deep(3000) } }, ''],
 }
 
