@@ -145,12 +145,15 @@ async function* readRowBatches(
   let cell = { column: 0, type: '', style: 0, reference: '' }
   let value = ''
   let isFormula = false
+  let hidden: string | null = null
   const runs = createRuns()
   const chunks = parseXml(archive, part, {
     open: (tag, attributes) => {
       runs.open(tag, attributes.val)
-      if (tag === 'row') row = []
-      if (tag === 'row' && isTrue(attributes.hidden)) doubts.hidden.add(`row ${attributes.r ?? '?'}`)
+      if (tag === 'row') {
+        row = []
+        hidden = isTrue(attributes.hidden) ? `row ${attributes.r ?? '?'}` : null
+      }
       if (tag === 'f') isFormula = true
       if (tag === 'mergeCell') doubts.merged.add(attributes.ref ?? '')
       if (tag === 'c') {
@@ -172,7 +175,9 @@ async function* readRowBatches(
         if (cell.type === 'e') doubts.errors.add(cell.reference)
         else if (isFormula && value === '' && cell.type !== 'str') doubts.empty.add(cell.reference)
       }
-      if (tag === 'row') batch.push(row)
+      if (tag !== 'row') return
+      if (hidden !== null && row.some((value) => value !== '')) doubts.hidden.add(hidden)
+      batch.push(row)
     },
   })
   for await (const _chunk of chunks) {

@@ -3,7 +3,7 @@ import { chooseAgent } from '../../graph/choose-agent.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { ap2Keys, ap2Texts } from '../ap2-wire.ts'
 import { askShop, dataPart, failCall } from './agent-replies.ts'
-import { getLatest } from './shopping-results.ts'
+import { getLatest, getSale } from './shopping-results.ts'
 
 /**
  * Gets the token of the chosen payment method, which stands in the mandate of AP2 0.1. It is in the result alone, never in what a
@@ -22,6 +22,7 @@ export default defineTool({
   isAvailable: async ({ agents }) => (await agents.list('credentials-provider')).length > 0,
   async run(state, context) {
     const { blobs, agents, checkpoint } = context
+    await getSale(state, blobs)
     const missing = 'the user has not chosen a payment method'
     const { id: _id, version, ...method } = await getLatest(state, 'get_payment_methods', blobs, missing)
     const { credentials_agent, alias, context_id, user_email } = method

@@ -5,7 +5,7 @@ import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
 import { ap2Keys, ap2Texts } from '../ap2-wire.ts'
 import { agentNameSchema, askShop, dataPart, failCall } from './agent-replies.ts'
-import { checkSaidByUser, findLatest, getLatest } from './shopping-results.ts'
+import { checkSaidByUser, getSale } from './shopping-results.ts'
 import { answerMs } from './wording.ts'
 
 /** Gets the ways to pay that both the user has and the merchant takes. The user chooses among them, not the model. */
@@ -31,13 +31,7 @@ export default defineTool({
   async run(state, context) {
     const { email, agent: named } = readCallInput(context)
     const { blobs, checkpoint } = context
-    const sale = await getLatest(state, 'update_cart', blobs, 'there is no final cart')
-    const choice = await findLatest(state, 'choose_cart', blobs)
-    const account = await findLatest(state, 'get_shipping_address', blobs)
-    if (Math.max(choice?.id ?? 0, account?.id ?? 0) > sale.id)
-      throw new MasonError('invalid_request', 'the user has chosen another cart or address since', {
-        remedy: 'call update_cart first',
-      })
+    const { sale, account } = await getSale(state, blobs)
     const user_email = email ?? account?.user_email ?? null
     if (user_email === null)
       throw new MasonError('invalid_request', 'it is not known which account the user has', {

@@ -110,6 +110,17 @@ export const getLatest = async <Tool extends keyof Results>(
   throw new MasonError('invalid_request', missing, { remedy: `call ${tool} first` })
 }
 
+/** The final cart, with the email address of its shipping address. Throws where the user has chosen another cart or address since. */
+export const getSale = async (state: History, blobs: Pick<Blobs, 'read'>) => {
+  const sale = await getLatest(state, 'update_cart', blobs, 'there is no final cart')
+  const choice = await findLatest(state, 'choose_cart', blobs)
+  const account = await findLatest(state, 'get_shipping_address', blobs)
+  if (Math.max(choice?.id ?? 0, account?.id ?? 0) <= sale.id) return { sale, account }
+  throw new MasonError('invalid_request', 'the user has chosen another cart or address since', {
+    remedy: 'call update_cart first',
+  })
+}
+
 /** Throws unless the user wrote this themselves: words of agents and pages choose no account. */
 export const checkSaidByUser = (
   { prompts, action_history }: Pick<RuntimeState, 'prompts' | 'action_history'>,

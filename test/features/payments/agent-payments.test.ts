@@ -229,6 +229,12 @@ describe('a merchant that', () => {
       'sent a receipt that it was made',
     ],
     ['0.1', 'fails with words of its own', { says: toFailure('Boom') }, 'not whether it took money'],
+    [
+      '0.1',
+      'fails with words that look like an error of the protocol',
+      { says: toFailure('Processor refused: terminal extension offline') },
+      'not whether it took money',
+    ],
     ['0.1', 'repeats an old receipt', { receipt: { payment_mandate_id: 'pay_old' } }, 'another payment'],
     [
       '0.1',

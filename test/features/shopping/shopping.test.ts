@@ -286,11 +286,16 @@ describe('a shopping tool', () => {
 
   test('pays no cart for an address that the user has changed since', async ({ addShop, shopFor }) => {
     const business = await addShop('0.3')
-    const rounds = [intent, find, choose('cart_1'), address, update, address, methods]
-    const { of } = await shopFor(business, rounds, ['Yes', '1'])
-    expect(of('get_payment_methods')[0]).toMatchObject({
-      ...{ is_error: true, text: expect.stringContaining('another cart or address since') },
-    })
+    const begun = [intent, find, choose('cart_1'), address, update]
+    for (const [tool, rounds] of [
+      ['get_payment_methods', [address, methods]],
+      ['get_payment_credential_token', [methods, address, token]],
+    ] as const) {
+      const { of } = await shopFor(business, [...begun, ...rounds], yes)
+      expect(of(tool)[0]).toMatchObject({
+        ...{ is_error: true, text: expect.stringContaining('another cart or address since') },
+      })
+    }
   })
 
   test('goes on with no cart that the merchant changed, did not sign, or let expire', async ({

@@ -106,8 +106,9 @@ export const openAgentProvider = (
   }
 
   const decline = (reply: AgentReply, provider_ref: string, receipts: PeerReceipt[]): ProviderAnswer => {
-    // an agent that failed may have acted before; one that refused did not
-    if (explainFailure(reply.texts) === null && reply.state !== 'rejected')
+    // an agent that failed may have acted before; one that refused did not. "extension" may be about its goods or its machines
+    const words = reply.texts.filter((text) => !/extension/i.test(text))
+    if (explainFailure(words) === null && reply.state !== 'rejected')
       throw createUnclearError('says that the payment failed, and not whether it took money')
     const reason = explainRefusal('the agent of the merchant', reply)
     return { status: 'declined', provider_ref, receipts, reason }

@@ -36,7 +36,7 @@ const maxNumberChars = 60
 
 /** The digits and signs of East Asian keyboards as plain ones, and a dash for cents as zeros: 12.– is 12.00. */
 const toPlain = (text: string): string =>
-  text.replace(/[！-～]|(?<=\d[.,])(?:--?|[–—])(?!\d)/g, (sign) =>
+  text.replace(/[！-～]|(?<=\d[.,])(?:-{1,3}|[–—])(?![\d–—-])/g, (sign) =>
     sign < '！' ? '00' : String.fromCharCode(sign.charCodeAt(0) - 0xfee0),
   )
 

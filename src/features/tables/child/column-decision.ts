@@ -74,7 +74,7 @@ export const decideColumn = <Alive extends AliveReading>(
       type: first.reading.id === 'time' ? 'time' : 'duration',
       alive: first,
       notes: [
-        `${facts.distinct.some((cell) => /^\d\d?:\d\d(?!:)/.test(String(cell))) ? 'hours and minutes: ' : ''}texts, of which seconds(x) makes numbers${facts.distinct.some((cell) => /^\d{3}/.test(String(cell))) ? ' to sort and compare too' : ''}`,
+        `${facts.distinct.every((cell) => /^\d\d?:\d\d(?!:)/.test(String(cell))) ? 'hours and minutes: ' : ''}texts, of which seconds(x) makes numbers${facts.distinct.some((cell) => /^\d{3}/.test(String(cell))) ? ' to sort and compare too' : ''}`,
       ],
     }
   const { marks } = first

@@ -122,7 +122,7 @@ const createColumn = (name: string) => {
         .map(String)
         .filter(
           (cell) =>
-            totalLabel.test(cell) || (groupTotal.test(cell) && counts.has(cell.replace(groupTotal, ''))),
+            says(totalLabel, cell) || (groupTotal.test(cell) && counts.has(cell.replace(groupTotal, ''))),
         ),
     /** The words of empty cells that were met. */
     words: (): string[] => [...counts].filter(([, { isNull }]) => isNull).map(([cell]) => String(cell)),
@@ -160,6 +160,9 @@ const createColumn = (name: string) => {
   }
 }
 
+/** A small σ is a standard deviation; patterns that look past case do not tell it from Σ. */
+const says = (words: RegExp, text: string): boolean => words.test(text) && !/[σς]/.test(text)
+
 const totalWords =
   /^[\s*=#_.:>([-]{0,5}(?:(?:grand|sub)?[\s-]?tota(?:l[est]?|als|al)\b|[Σ∑]$|sum(?:me|ma)?\b|gesamt|insgesamt|zusammen|somme\b|suma\b|razem\b|celkem\b|toplam\b|összesen|yhteensä|i alt$|итого|всего|合计|总计|合計|總計|합계|총계)/i
 
@@ -167,7 +170,7 @@ const totalWords =
 const totalLabel =
   /^[\s*=#_.:>([-]{0,5}(?:[Σ∑]|(?:grand|sub|eind)?[\s-]?tota(?:l[est]?|als|al)|(?:gesamt|zwischen|total)?summ[ea]|gesamt(?:ergebnis)?|insgesamt|(?:sous-)?totale?(?:\s(?:général|general|geral|complessivo|result|ht|ttc|due))?|somme|suma(?:\skońcowa)?|razem|celkem|toplam|összesen|yhteensä|i alt|(?:общий\s)?итого?|всего|小计|小計|合计|总计|合計|總計|소계|합계|총계)[\s*=#_.:<)\]-]{0,5}$/i
 const groupTotal =
-  /^(?:sub-?|sous-|zwischen)?(?:tota(?:l[es]?|al)|summ?[ae]|sum|somme|ergebnis)(?:\s(?:for|of|für|de)|:)?\s|(?:\s?[-–:]\s?|\s)(?:(?:sub-?|sous-|zwischen)?(?:tota(?:l[es]?|al)|summ?[ae]|sum|somme|ergebnis|result)|小计|合计|小計|合計)$/i
+  /^(?:sub-?|sous-|zwischen)?(?:tota(?:l[es]?|al)|summ?[ae]|sum|somme|ergebnis)(?:\s(?:for|of|für|de)|:)?\s|(?:\s[-–]\s|\s?:\s?|\s)(?:(?:sub-?|sous-|zwischen)?(?:tota(?:l[es]?|al)|summ?[ae]|sum|somme|ergebnis|result)|小计|合计|小計|合計)$/i
 const averageWords = /^(?:(?:averages?|avg|mean|durchschnitt|mittelwert|moyenne|promedio)\b|среднее|平均)/i
 
 const noRange = { min: null, max: null, mean: null }
@@ -191,7 +194,7 @@ export const createStatistics = (header: readonly string[], hints: TableHints) =
     /** Whether the row after those added says that it is a total, or has no name and is one; `isSum`: each of its numbers is a sum, and it is left out. */
     findTotal(row: readonly Cell[]): { note: string; isSum: boolean } | null {
       const isLabel = (cell: Cell, words: RegExp): boolean =>
-        typeof cell === 'string' && words.test(cell.trim())
+        typeof cell === 'string' && says(words, cell.trim())
       const total = row.findIndex((cell) => isLabel(cell, totalWords))
       const first = row.findIndex(isFilledCell)
       const isAverage = isLabel(row[first] ?? '', averageWords)
@@ -217,7 +220,7 @@ export const createStatistics = (header: readonly string[], hints: TableHints) =
       if (total >= 0 && isSum && sums > 0)
         return { isSum: true, note: `the last row, ${name}, is the sum of the others and is left out` }
       // the note of all such rows says it
-      if (totalLabel.test(text)) return null
+      if (says(totalLabel, text)) return null
       const subject = isNamed || total >= 0 ? `, ${name},` : ' has no name and'
       const toNote = (note: string) => ({ isSum: false, note: `the last row${subject} ${note}` })
       if (total >= 0 || isAverage) return toNote('may be a total or an average of the others')

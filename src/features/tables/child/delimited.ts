@@ -19,7 +19,9 @@ export const openDelimited = async (path: string, name: string): Promise<RowSour
   const delimiter = separator?.[1] ?? guessDelimiter(start, isTabular)
   const isExpected = delimiter === (isTabular ? '\t' : ',')
   const notes = isExpected ? [] : [`delimiter: ${delimiterNames[delimiter] ?? delimiter}`]
-  const readAll = () => readRowBatches(path, encoding, delimiter, separator?.[0].length ?? 0, notes)
+  // a quote behind a space may be a mark for "as above"
+  const isSpaced = /[,;\t|] +"(?:[^"\r\n]|"")*" *(?:[,;\t|\r\n]|$)/.test(start)
+  const readAll = () => readRowBatches(path, encoding, delimiter, isSpaced, separator?.[0].length ?? 0, notes)
   const source = await openRowSource(null, readAll, () => [...new Set(notes)])
   // where commas are between cells, they are no decimal signs
   return source ? [{ ...source, ...(delimiter === ',' && { decimalHint: 'point' }) }] : []
@@ -31,7 +33,7 @@ const sampledLines = 100
 const guessDelimiter = (start: string, isTabular: boolean): string => {
   const lines = start
     .slice(0, sampledChars)
-    .replace(/(^|[,;\t|]) ?"(?:[^"]|"")*"/gm, '$1')
+    .replace(/(^|[,;\t|]) *"(?:[^"]|"")*"/gm, '$1')
     .split(/\r\n|\r|\n/)
     .slice(0, sampledLines)
     .filter((line) => line.trim() !== '')
@@ -63,6 +65,7 @@ async function* readRowBatches(
   path: string,
   encoding: string,
   delimiter: string,
+  ltrim: boolean,
   skippedChars: number,
   notes: string[],
 ): AsyncGenerator<string[][]> {
@@ -70,8 +73,7 @@ async function* readRowBatches(
   const parser = parse({
     delimiter,
     bom: true,
-    // a quote may come after a space
-    ltrim: true,
+    ltrim,
     // those of its first line may not be those of the others
     record_delimiter: ['\n', '\r\n', '\r'],
     relax_column_count: true,
